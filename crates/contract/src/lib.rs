@@ -1,0 +1,27 @@
+//! The documents that pass between stages, as plain serde types without IO.
+//!
+//! Each document is versioned (`schema`), and its JSON schema is generated into `docs/reference/`.
+
+mod dtype;
+mod finding;
+mod kernel;
+mod number;
+mod plan;
+mod problem;
+mod profile;
+mod tensor;
+mod verdict;
+
+pub use dtype::Dtype;
+pub use finding::{Finding, Tier};
+pub use kernel::{CompiledKernel, Constexpr, KernelSpec, LaunchOptions, Param, Resources, Target};
+pub use number::Number;
+pub use plan::{Arg, Buffer, BufferSource, Choice, Distribution, Plan, PlanError, Step};
+pub use problem::{
+    Blob, CallData, CaseSignature, Expected, ExpectedTensor, NamedTensor, OracleCase, OracleData, Trial,
+};
+pub use profile::{Golden, Profile, ProfileError, Rule, Tolerance};
+pub use tensor::{TensorRef, Value, View};
+pub use verdict::{
+    CandidateId, Fault, Metrics, ProfileOutcome, Reason, StageTime, Timing, Trust, Verdict, VerdictKind, Worst,
+};

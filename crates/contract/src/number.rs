@@ -1,0 +1,117 @@
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// A Python number. JSON has no infinities and no NaN, so those are the strings
+/// `"inf"`, `"-inf"` and `"nan"`; a float without a fraction keeps its `.0`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Number {
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+}
+
+impl Number {
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Self::Bool(b) => f64::from(u8::from(b)),
+            Self::Int(i) => i as f64,
+            Self::Float(f) => f,
+        }
+    }
+
+    /// The integer value; a float only if it is one exactly.
+    pub fn as_i64(self) -> Option<i64> {
+        match self {
+            Self::Bool(b) => Some(i64::from(b)),
+            Self::Int(i) => Some(i),
+            Self::Float(f) => (f.fract() == 0.0 && f.abs() < 2f64.powi(63)).then_some(f as i64),
+        }
+    }
+}
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match *self {
+            Self::Bool(b) => serializer.serialize_bool(b),
+            Self::Int(i) => serializer.serialize_i64(i),
+            Self::Float(f) if f.is_nan() => serializer.serialize_str("nan"),
+            Self::Float(f) if f == f64::INFINITY => serializer.serialize_str("inf"),
+            Self::Float(f) if f == f64::NEG_INFINITY => serializer.serialize_str("-inf"),
+            Self::Float(f) => serializer.serialize_f64(f),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = Number;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number, a boolean, or one of \"nan\", \"inf\", \"-inf\"")
+            }
+            fn visit_bool<E>(self, v: bool) -> Result<Number, E> {
+                Ok(Number::Bool(v))
+            }
+            fn visit_i64<E>(self, v: i64) -> Result<Number, E> {
+                Ok(Number::Int(v))
+            }
+            /// A `uint64` above `i64::MAX` keeps its bits: kernels see the same 64 bits either way.
+            fn visit_u64<E>(self, v: u64) -> Result<Number, E> {
+                Ok(Number::Int(v as i64))
+            }
+            fn visit_f64<E>(self, v: f64) -> Result<Number, E> {
+                Ok(Number::Float(v))
+            }
+            fn visit_str<E: de::Error>(self, v: &str) -> Result<Number, E> {
+                match v {
+                    "nan" => Ok(Number::Float(f64::NAN)),
+                    "inf" => Ok(Number::Float(f64::INFINITY)),
+                    "-inf" => Ok(Number::Float(f64::NEG_INFINITY)),
+                    _ => Err(E::invalid_value(de::Unexpected::Str(v), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl JsonSchema for Number {
+    fn schema_name() -> Cow<'static, str> {
+        "Number".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A Python number; non-finite floats are the strings nan, inf and -inf.",
+            "anyOf": [{"type": "number"}, {"type": "boolean"}, {"enum": ["nan", "inf", "-inf"]}]
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn floats_survive_json(bits: u64) {
+            let number = Number::Float(f64::from_bits(bits));
+            let back: Number = serde_json::from_str(&serde_json::to_string(&number).unwrap()).unwrap();
+            match back {
+                Number::Float(f) if f.is_nan() => prop_assert!(f64::from_bits(bits).is_nan()),
+                other => prop_assert_eq!(other, number),
+            }
+        }
+    }
+
+    #[test]
+    fn an_unsigned_word_keeps_its_bits() {
+        let number: Number = serde_json::from_str("18446744073709551615").unwrap();
+        assert_eq!(number, Number::Int(-1));
+    }
+}

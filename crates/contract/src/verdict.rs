@@ -1,0 +1,213 @@
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Finding, Resources, Target};
+
+/// What was decided about one candidate, by which evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// `tilewright.verdict/1`
+    pub schema: String,
+    pub verdict: VerdictKind,
+    pub fault: Fault,
+    pub problem: CandidateId,
+    pub candidate: CandidateId,
+    /// `cpu` or `cuda:N`.
+    pub target: String,
+    /// What the kernels were compiled for.
+    pub arch: Option<Target>,
+    pub trust: Trust,
+    /// Outcome under each asked profile; the first one decided.
+    pub profiles: BTreeMap<String, ProfileOutcome>,
+    /// Why, the deciding reason first.
+    pub reasons: Vec<Reason>,
+    /// Findings that did not decide.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+    /// By kernel function and configuration.
+    pub resources: BTreeMap<String, Resources>,
+    pub timing: Option<Timing>,
+    pub stages: Vec<StageTime>,
+    /// How weights were matched: `state_dict`, `value`, `folded`, `none`.
+    pub weights: Option<String>,
+    /// Remarks: float64 not available, a case left out, and the like.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+impl Verdict {
+    pub const SCHEMA: &'static str = "tilewright.verdict/1";
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictKind {
+    Accepted,
+    Rejected,
+    Incorrect,
+    CompileError,
+    LaunchError,
+    MemoryFault,
+    Race,
+    Nondeterministic,
+    Timeout,
+    OutOfMemory,
+    Untraceable,
+    Unsupported,
+    ProblemDefect,
+    Infrastructure,
+}
+
+impl VerdictKind {
+    pub const ALL: [Self; 14] = [
+        Self::Accepted,
+        Self::Rejected,
+        Self::Incorrect,
+        Self::CompileError,
+        Self::LaunchError,
+        Self::MemoryFault,
+        Self::Race,
+        Self::Nondeterministic,
+        Self::Timeout,
+        Self::OutOfMemory,
+        Self::Untraceable,
+        Self::Unsupported,
+        Self::ProblemDefect,
+        Self::Infrastructure,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::Incorrect => "incorrect",
+            Self::CompileError => "compile_error",
+            Self::LaunchError => "launch_error",
+            Self::MemoryFault => "memory_fault",
+            Self::Race => "race",
+            Self::Nondeterministic => "nondeterministic",
+            Self::Timeout => "timeout",
+            Self::OutOfMemory => "out_of_memory",
+            Self::Untraceable => "untraceable",
+            Self::Unsupported => "unsupported",
+            Self::ProblemDefect => "problem_defect",
+            Self::Infrastructure => "infrastructure",
+        }
+    }
+
+    /// Whose fault it is.
+    pub fn fault(self) -> Fault {
+        match self {
+            Self::Accepted => Fault::None,
+            Self::ProblemDefect => Fault::Problem,
+            Self::Unsupported | Self::Infrastructure => Fault::Infrastructure,
+            _ => Fault::Candidate,
+        }
+    }
+
+    /// Process exit code: 0 accepted, 1 not accepted, 3 not decided through no fault of the candidate.
+    pub fn exit_code(self) -> u8 {
+        match self.fault() {
+            Fault::None => 0,
+            Fault::Candidate => 1,
+            Fault::Problem | Fault::Infrastructure => 3,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    None,
+    Candidate,
+    Problem,
+    Infrastructure,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    /// The candidate's Python never saw data.
+    Replay,
+    /// The candidate ran on real data in its own process.
+    Direct,
+}
+
+/// A file and the digest of its bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CandidateId {
+    pub path: String,
+    /// `blake3:…`
+    pub digest: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileOutcome {
+    pub pass: bool,
+    pub version: u32,
+    /// The worst figures over all deciding trials.
+    pub metrics: Metrics,
+    /// Regimes and cases that fail but do not decide this profile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub robustness: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Metrics {
+    /// Largest absolute difference over finite elements.
+    pub max_abs: f64,
+    /// Largest relative difference `|d| / max(|g|, tiny)`.
+    pub max_rel: f64,
+    /// Mean relative error as the profile defines it.
+    pub mean_rel: f64,
+    /// `rms(d) / rms(g)`.
+    pub rms: f64,
+    /// Elements outside the tolerance.
+    pub mismatched: u64,
+    pub elements: u64,
+    pub worst: Option<Worst>,
+}
+
+/// The element that is worst off.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Worst {
+    /// `output[1]`, `state.running_mean`.
+    pub path: String,
+    pub index: Vec<u64>,
+    /// As text: JSON has no NaN.
+    pub got: String,
+    pub want: String,
+    pub case: String,
+    pub regime: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reason {
+    /// Kebab-case code, stable: `torch-compute`, `wrong-dtype`, `values`, `out-of-bounds`.
+    pub code: String,
+    pub message: String,
+    /// Line in the candidate, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The next thing to try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+}
+
+/// Device time; filled where a clock ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Timing {
+    /// Median device time of one call, in microseconds.
+    pub device_us: f64,
+    pub calls: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageTime {
+    pub stage: String,
+    pub seconds: f64,
+    /// Whether a cache answered.
+    pub cached: bool,
+}

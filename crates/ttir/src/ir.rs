@@ -1,0 +1,155 @@
+//! Triton IR in memory: the generic MLIR shape (operations with operands, results, attributes and regions),
+//! with types and attributes as enums. Consumers match on [`Op::name`].
+
+use std::collections::BTreeMap;
+
+/// Index of an SSA value in its function's [`Func::values`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId(pub u32);
+
+/// Index of a location in [`Module::locs`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LocId(pub u32);
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Module {
+    pub funcs: Vec<Func>,
+    pub attrs: Attrs,
+    pub locs: Vec<Loc>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Func {
+    pub name: String,
+    pub public: bool,
+    /// Block arguments of the entry block, in order.
+    pub params: Vec<ValueId>,
+    pub param_attrs: Vec<Attrs>,
+    pub results: Vec<Type>,
+    pub attrs: Attrs,
+    pub body: Region,
+    /// Type of every value; names are kept for messages only.
+    pub values: Vec<ValueInfo>,
+    pub loc: Option<LocId>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ValueInfo {
+    pub ty: Type,
+    /// The printed name without `%`, such as `x_5` or `0`.
+    pub name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Region {
+    pub blocks: Vec<Block>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Block {
+    pub args: Vec<ValueId>,
+    pub ops: Vec<Op>,
+}
+
+/// One operation. Attribute names are those of MLIR's generic form (`tt.get_program_id` has `axis`,
+/// `arith.cmpi` has `predicate`, `tt.load` has `cache`, `evict`, `isVolatile`, `operandSegmentSizes`, …),
+/// whatever the printed form calls them, so that a consumer needs no knowledge of the syntax.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Op {
+    /// Full name, such as `tt.load`.
+    pub name: String,
+    pub operands: Vec<ValueId>,
+    pub results: Vec<ValueId>,
+    pub attrs: Attrs,
+    pub regions: Vec<Region>,
+    /// Target block in the enclosing region, with the operands passed to it (`cf.br`, `cf.cond_br`).
+    pub successors: Vec<(usize, Vec<ValueId>)>,
+    pub loc: Option<LocId>,
+}
+
+pub type Attrs = BTreeMap<String, Attr>;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Attr {
+    Unit,
+    Bool(bool),
+    /// With its type; an `i1` is [`Attr::Bool`].
+    Int(i128, Type),
+    /// The value's bits in its own type (`f16`, `bf16`, `f32`, `f64`, fp8), widened to 64 bits.
+    Float(u64, Type),
+    Str(String),
+    /// `@name`
+    Symbol(String),
+    Type(Type),
+    Array(Vec<Attr>),
+    /// `array<i32: 1, 2>`
+    DenseArray(Vec<i64>),
+    /// `dense<…> : tensor<…>`; one element means a splat.
+    Dense(Vec<Attr>, Type),
+    /// An enumeration case by its keyword: `slt`, `acq_rel`, `gpu`, `tf32`, `fadd`, `evict_last`.
+    Enum(String),
+    Dict(Attrs),
+    /// Anything else, as printed.
+    Raw(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// `i1`, `i8`, … (signless)
+    Int(u32),
+    Index,
+    Float(FloatKind),
+    /// `!tt.ptr<pointee>` with its address space (1 unless printed otherwise).
+    Ptr(Box<Type>, u32),
+    /// A ranked tensor of scalars or pointers, encoding dropped.
+    Tensor(Vec<u64>, Box<Type>),
+    /// `!tt.tensordesc<tensor<…>>`
+    TensorDesc(Box<Type>),
+    /// `(inputs) -> results`
+    Function(Vec<Type>, Vec<Type>),
+    /// Any other type, as printed.
+    Other(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FloatKind {
+    /// `f8E4M3FN`
+    E4M3,
+    /// `f8E5M2`
+    E5M2,
+    /// `f8E4M3FNUZ`
+    E4M3Uz,
+    /// `f8E5M2FNUZ`
+    E5M2Uz,
+    /// `f8E4M3B11FNUZ`
+    E4M3B11Uz,
+    F16,
+    Bf16,
+    Tf32,
+    F32,
+    F64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Loc {
+    Unknown,
+    File { file: String, line: u32, column: u32 },
+    /// `"name"(child)`
+    Named(String, LocId),
+    /// `callsite(callee at caller)`
+    Call { callee: LocId, caller: LocId },
+    Fused(Vec<LocId>),
+}
+
+impl Module {
+    /// The innermost file position of a location: the line of the code itself, not of its caller.
+    pub fn position(&self, loc: LocId) -> Option<(&str, u32, u32)> {
+        match self.locs.get(loc.0 as usize)? {
+            Loc::Unknown => None,
+            Loc::File { file, line, column } => Some((file, *line, *column)),
+            Loc::Named(_, child) => self.position(*child),
+            Loc::Call { callee, .. } => self.position(*callee),
+            Loc::Fused(parts) => parts.iter().find_map(|part| self.position(*part)),
+        }
+    }
+}

@@ -7,7 +7,7 @@ ROWS, COLS = 256, 1000
 SPREAD = 30.0
 
 CASES = [
-    {"name": "one element", "ROWS": 1, "COLS": 1},
+    {"name": "two columns", "ROWS": 1, "COLS": 2},
     {"name": "prime", "ROWS": 11, "COLS": 257},
     {"name": "block - 1", "ROWS": 4, "COLS": 511},
     {"name": "block + 1", "ROWS": 4, "COLS": 513},

@@ -20,7 +20,7 @@ pub use plan::{Arg, Buffer, BufferSource, Choice, Distribution, Plan, PlanError,
 pub use problem::{
     Blob, CallData, CaseSignature, Expected, ExpectedTensor, NamedTensor, OracleCase, OracleData, Trial,
 };
-pub use profile::{Golden, Profile, ProfileError, Rule, Tolerance};
+pub use profile::{Golden, NonFinite, Profile, ProfileError, Rule, Tolerance};
 pub use tensor::{TensorRef, Value, View};
 pub use verdict::{
     CandidateId, Fault, Metrics, ProfileOutcome, Reason, StageTime, Timing, Trust, Verdict, VerdictKind, Worst,

@@ -21,7 +21,10 @@ pub struct Profile {
     /// Whether value regimes and shape variants decide the profile (otherwise they only inform).
     pub decides_robustness: bool,
     pub rule: Rule,
-    /// Tolerances by dtype of the output.
+    pub non_finite: NonFinite,
+    /// Whether an output that the reference only copies must be equal bit by bit.
+    pub exact_copies: bool,
+    /// Tolerances by dtype of the output. Integers and bools are always compared exactly.
     pub tolerance: BTreeMap<Dtype, Tolerance>,
     /// For floating dtypes without an entry.
     pub default: Tolerance,
@@ -34,6 +37,18 @@ pub enum Golden {
     Native,
     /// The reference in float64 where it exists, else its own dtype.
     Float64,
+    /// The float64 reference rounded once to the dtype of the output, else the reference in its own dtype.
+    Rounded,
+}
+
+/// What becomes of NaN and infinities. A NaN where the reference is a number fails under both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NonFinite {
+    /// NaN and each infinity must be where the reference has them.
+    Pattern,
+    /// Infinities as in `pattern`; a NaN fails also where the reference has one (`torch.allclose`).
+    NanFails,
 }
 
 /// How a profile decides; `d` is candidate minus golden, `g` golden.
@@ -46,12 +61,17 @@ pub enum Rule {
     MereMare,
     /// As `mere_mare`, with `max(|g|, rtol)` as the denominator.
     MereMareTruncated,
-    /// Three conditions: elementwise cap, share of matched elements, mean relative error.
+    /// Every element: `|d| <= atol + rtol |g|`; at least `matched_ratio` of the elements match, which is
+    /// `|d| <= small_error` where `|g| < small_threshold` and `|d| / (|g| + 1e-7) <= mean_rel` elsewhere;
+    /// `mean(|d| / (|g| + 1e-7)) < mean_rel`.
     ThreeWay,
-    /// `rms(d) <= rms_tol * rms(g)` and every element: `|d| <= atol_scaled * rms(g) + rtol |g|`.
+    /// In every group of neighbouring elements of scale `s`: `rms(d) <= rms_tol s` and every element
+    /// `|d| <= atol_scaled s + rtol |g|`. `s` is the rms of the golden in the group (at least 1/1024 of the rms of
+    /// the whole), raised where the reference in its own dtype is itself off by more than
+    /// `rms_tol / reference_factor` of it.
     ScaledRms,
-    /// Share of elements outside `atol + rtol |g|` at most `mismatch`.
-    MismatchRatio,
+    /// `mean(|d| / (|g| + 1e-7)) < mean_rel`, and the share of elements with `|d| > atol + rtol |g|` is at most `mismatch`.
+    MeanAndShare,
 }
 
 /// Numbers for a rule; a rule reads the ones it names.
@@ -63,8 +83,10 @@ pub struct Tolerance {
     pub small_threshold: f64,
     pub small_error: f64,
     pub matched_ratio: f64,
+    pub mean_rel: f64,
     pub rms_tol: f64,
     pub atol_scaled: f64,
+    pub reference_factor: f64,
     pub mismatch: f64,
 }
 
@@ -77,5 +99,10 @@ pub enum ProfileError {
 impl Profile {
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
         Ok(toml::from_str(text)?)
+    }
+
+    /// The numbers for an output of this dtype.
+    pub fn tolerance(&self, dtype: Dtype) -> &Tolerance {
+        self.tolerance.get(&dtype).unwrap_or(&self.default)
     }
 }

@@ -36,7 +36,15 @@ from triton.compiler.compiler import make_backend  # noqa: E402
 SOURCE_NAME = "candidate.py"
 """The name that the candidate's source has in locations and tracebacks, whatever file it came from."""
 
-OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "launch_cooperative_grid", "launch_pdl")
+OPTIONS = (
+    "num_warps",
+    "num_stages",
+    "num_ctas",
+    "maxnreg",
+    "enable_fp_fusion",
+    "launch_cooperative_grid",
+    "launch_pdl",
+)
 
 
 def warm() -> None:

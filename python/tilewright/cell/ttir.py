@@ -92,7 +92,7 @@ def parse_path(path: str) -> tuple[int, ...]:
 
 def signature(names: list[str], params: list[dict[str, str]]) -> dict[str, Any]:
     """Triton's signature: tuples are flattened in the spec (`name.0`, `name.1`, or `name.field`), nested here."""
-    tree: dict[str, Any] = {name: () for name in names}
+    tree: dict[str, Any] = dict.fromkeys(names, ())
     for param in params:
         first, *rest = param["name"].split(".")
         if first not in tree:

@@ -1,0 +1,415 @@
+"""Handler `oracle`: inputs, weights and expected outputs of a problem, per secret seed. Trusted code.
+
+Request: `{problem: path, seed, trials, regimes, device, max_bytes, threads, data: path, state_rule, init_seed}`.
+Response: contract `OracleData`, whose blobs lie in the file `data`, or an error document of kind `problem` (the file
+cannot be used), `too-large`, `no-device` or `unsupported`.
+
+The default case has `trials` trials: fresh weights, then two calls on the same module with fresh inputs each, so that
+state carries. Each other case has one trial. With `regimes`, the default case has one more trial of one call for each
+value regime that says something: where the reference stays finite and agrees with its float64 run.
+
+A reference that draws random numbers gives, per trial, 16 calls on equal inputs under different forward seeds
+(their input blobs are the same bytes of the file), and neither float64 results nor regimes: outputs are samples.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from tilewright.cell import oracle_reference as reference
+from tilewright.cell import oracle_regime
+from tilewright.cell.oracle_estimate import Estimate, estimate
+from tilewright.cell.oracle_problem import (
+    Case,
+    ProblemError,
+    describe,
+    load,
+    make_case,
+    read_source,
+    variants,
+)
+from tilewright.cell.oracle_reference import Run, Weights, derive, seed_all
+from tilewright.cell.oracle_values import DataFile, Storages, UnsupportedValue, contiguous_strides, dtype_name, encode
+
+SCHEMA = "tilewright.oracle/1"
+SAMPLES = 16
+"""Calls of a trial of a reference that draws random numbers."""
+
+
+class Defect(Exception):
+    """The problem itself is unusable; the text says why."""
+
+
+class DoesNotFit(Exception):
+    """A case needs more bytes than this machine may give."""
+
+
+def warm() -> None:
+    """Import in the zygote what fake tensors import on first use. Runs nothing in parallel: the zygote forks."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode(), torch.no_grad():
+        torch.nn.Linear(2, 2)(torch.randn(1, 2))
+
+
+def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
+    """Handle one job; `scratch` is not used."""
+    del scratch
+    path = request["problem"]
+    try:
+        if request["device"] != "cpu" and not torch.cuda.is_available():
+            raise ProblemError("no-device", f"torch sees no device {request['device']} here")
+        torch.set_num_threads(max(int(request.get("threads") or 1), 1))
+        with open(request["data"], "wb", buffering=1 << 20) as file:
+            return Oracle(request, DataFile(file)).answer()
+    except ProblemError as error:
+        return _error(error.kind, error, str(error), error.line)
+    except DoesNotFit as error:
+        return _error("too-large", error, str(error), None)
+    except UnsupportedValue as error:
+        return _error("unsupported", error, f"{path}: {error}", None)
+
+
+def _error(kind: str, error: Exception, message: str, line: int | None) -> dict[str, Any]:
+    return {"error": {"kind": kind, "type": type(error).__name__, "message": message, "line": line, "traceback": []}}
+
+
+@dataclass
+class Shape:
+    """What is found out about a case on its first call, and holds for its trials."""
+
+    signature: dict[str, Any]
+    level: int
+    estimate: Estimate
+
+
+class Oracle:
+    """One request being answered."""
+
+    def __init__(self, request: dict[str, Any], data: DataFile) -> None:
+        self.path: str = request["problem"]
+        self.seed: int = request["seed"]
+        self.trials: int = max(int(request["trials"]), 1)
+        self.regimes: bool = request["regimes"]
+        self.device: str = request["device"]
+        self.max_bytes: int = request["max_bytes"]
+        self.init_seed: int | None = request["init_seed"] if request.get("state_rule") == "init" else None
+        self.data = data
+        self.notes: list[str] = []
+        self.no_float64: str | None = None
+        self.stochastic = False
+
+    def answer(self) -> dict[str, Any]:
+        """The whole `OracleData`."""
+        reference.pin()
+        source = read_source(self.path)
+        module = load(self.path, source)
+        defect, cases = None, []
+        try:
+            if (found := self._fitting(self._case(module, "default"), "default")) is not None:
+                cases.append(found)
+        except Defect as error:
+            defect = str(error)
+        for label, changes in variants(module, self.path) if defect is None else []:
+            try:
+                with _defects(self.path, label):
+                    changed = load(self.path, source, changes)
+                if (found := self._fitting(self._case(changed, label), label)) is not None:
+                    cases.append(found)
+            except Defect as error:
+                self.notes.append(f"case {label} is left out: {error}")
+        if defect is None and not cases:
+            raise DoesNotFit("; ".join(self.notes))
+        return {
+            "schema": SCHEMA,
+            "no_float64": self.no_float64,
+            "stochastic": self.stochastic,
+            "defect": defect,
+            "cases": cases,
+            "notes": self.notes,
+        }
+
+    def _case(self, module: Any, label: str) -> Case:
+        with _defects(self.path, "get_init_inputs"):
+            seed_all(derive(self.seed, "init-inputs"))
+            return make_case(self.path, module, label)
+
+    def _fitting(self, case: Case, label: str) -> dict[str, Any] | None:
+        """The case's document; None, with a note, if it is too large for this machine."""
+        try:
+            return self._document(case)
+        except DoesNotFit as error:
+            self.notes.append(f"case {label} is left out: {error}")
+        except (RuntimeError, MemoryError) as error:
+            if not _out_of_memory(error):
+                raise
+            self.notes.append(f"case {label} is left out: out of memory ({' '.join(str(error).split())[:200]})")
+        return None
+
+    def _document(self, case: Case) -> dict[str, Any]:
+        seed_all(derive(self.seed, "estimate"))
+        size = estimate(case) or Estimate()
+        needed = size.memory + 2 * size.file_bytes
+        if needed > self.max_bytes:
+            raise DoesNotFit(f"it needs {_gib(needed)} (inputs {_gib(size.inputs)}, state {_gib(size.state)}, outputs "
+                             f"{_gib(size.outputs)}), and {_gib(self.max_bytes)} are allowed")  # fmt: skip
+        shape = self._first_call(case, size)
+        floating = any(ref.startswith(("float", "bfloat")) for ref in _dtypes(shape.signature["args"]))
+        trials = [self._trial(case, shape, regime, seed) for regime, seed in self._wanted(case, size, floating)]
+        return {"signature": shape.signature, "trials": [trial for trial in trials if trial is not None]}
+
+    def _wanted(self, case: Case, size: Estimate, floating: bool) -> list[tuple[str, int]]:
+        """Regime and seed of each trial, as far as the data file's share of `max_bytes` goes."""
+        default = case.label == "default"
+        wanted = [("seed", derive(self.seed, case.label, "seed", i)) for i in range(self.trials if default else 1)]
+        calls = SAMPLES if self.stochastic else 2
+        room = max(self.max_bytes - size.memory, 0)
+        trials = max(room // max(calls * size.file_bytes, 1), 1)
+        if len(wanted) > trials:
+            self.notes.append(f"{trials} of {len(wanted)} trials fit in {_gib(self.max_bytes)}")
+            wanted = wanted[:trials]
+        if default and self.regimes and floating and not self.stochastic:
+            room -= len(wanted) * calls * size.file_bytes
+            if room < len(oracle_regime.REGIMES) * size.file_bytes:
+                self.notes.append(f"value regimes do not fit in {_gib(self.max_bytes)}")
+            else:
+                wanted += [(regime, derive(self.seed, case.label, regime)) for regime in oracle_regime.REGIMES]
+        return wanted
+
+    # The first call of a case: layout, defects, what can be computed in float64.
+
+    def _first_call(self, case: Case, size: Estimate) -> Shape:
+        """Run the case once and look for defects."""
+        seed = derive(self.seed, case.label, "first")
+        with _defects(self.path, "get_inputs"):
+            docs, flats = self._inputs(case, seed, 0)
+        level, run = self._settle(case, seed, docs, flats)
+        with _defects(self.path, "Model.forward"):
+            outputs = _checked_outputs(run)
+        if run.drew:
+            self.stochastic = True
+        else:
+            again = self._call(case, Weights(self._weight_seed(seed), level, self.device), docs, flats, seed)
+            _require_repeatable(outputs, again)
+        if self.stochastic:
+            self.no_float64 = "the reference draws random numbers"
+        elif case.label == "default":
+            self.no_float64 = self._try_wide(case, seed, level, docs, flats, run)
+        if flats and case.label == "default":
+            self._require_dependence(case, seed, level, docs, flats, outputs)
+        shape = Shape(self._signature(case, level, docs, flats), level, size)
+        return shape
+
+    def _settle(self, case: Case, seed: int, docs: list[Any], flats: list[torch.Tensor]) -> tuple[int, Run]:
+        """The largest perturbation of the weights under which the reference still works."""
+        if self.init_seed is not None:
+            return 0, self._call(case, Weights(self.init_seed, 0, self.device), docs, flats, seed)
+        usable: tuple[int, Run] | None = None
+        for level in (2, 1, 0):
+            try:
+                run = self._call(case, Weights(self._weight_seed(seed), level, self.device), docs, flats, seed)
+                if reference.all_finite(run):
+                    return level, run
+                usable = usable or (level, run)
+            except Defect:
+                if level == 0 and usable is None:
+                    raise
+        if usable is None:
+            raise Defect("the reference does not run")
+        return usable
+
+    def _call(self, case: Case, weights: Weights, docs: list[Any], flats: list[torch.Tensor], seed: int) -> Run:
+        with _defects(self.path, "Model.__init__"):
+            model = reference.build(case, weights)
+        with _defects(self.path, "Model.forward"):
+            run = reference.call_native(model, docs, flats, derive(seed, "forward", 0), self.device)
+            _checked_outputs(run)
+            return run
+
+    def _try_wide(
+        self, case: Case, seed: int, level: int, docs: list[Any], flats: list[torch.Tensor], native: Run
+    ) -> str | None:
+        """Why the reference has no float64 counterpart, or None."""
+        if not any(t.is_floating_point() for t in reference.output_tensors(native.output).values()):
+            return None
+        try:
+            model = reference.widen(reference.build(case, Weights(self._weight_seed(seed), level, self.device)))
+            wide = reference.call_wide(model, docs, flats, derive(seed, "forward", 0), self.device)
+            return reference.disagreement(native, wide)
+        except Exception as error:
+            return f"the float64 run fails: {describe(error, self.path)}"
+
+    def _require_dependence(
+        self, case: Case, seed: int, level: int, docs: list[Any], flats: list[torch.Tensor], outputs: dict[str, Any]
+    ) -> None:
+        """A reference whose outputs are the same for several different inputs cannot tell right from wrong."""
+        weights = Weights(self._weight_seed(seed), level, self.device)
+        for other in range(1, 4):
+            with _defects(self.path, "get_inputs"):
+                fresh_docs, fresh = self._inputs(case, seed, other)
+            if fresh_docs != docs:
+                raise Defect(f"{self.path}: get_inputs gives other shapes, layouts or numbers on each call")
+            if all(reference.same_bytes(a, b) for a, b in zip(flats, fresh, strict=True)):
+                self.notes.append("get_inputs gives the same values under every seed")
+                return
+            run = self._call(case, weights, docs, fresh, seed)
+            if any(not reference.same_bytes(t, outputs[p]) for p, t in _checked_outputs(run).items()):
+                return
+            if any(not reference.same_bytes(a, b) for a, b in zip(fresh, run.flats, strict=True)):
+                return
+        raise Defect("the reference ignores its inputs: its outputs are equal for different ones")
+
+    def _signature(self, case: Case, level: int, docs: list[Any], flats: list[torch.Tensor]) -> dict[str, Any]:
+        model = reference.build(case, Weights(self.init_seed or 0, level, "cpu"))
+        state = reference.state_of(model)
+        return {
+            "case": case.label,
+            "init_args": [encode(value, _no_tensor) for value in case.init_args],
+            "init_kwargs": [[key, encode(value, _no_tensor)] for key, value in case.init_kwargs.items()],
+            "args": docs,
+            "buffers": [flat.untyped_storage().nbytes() for flat in flats],
+            "state": [
+                {
+                    "name": name,
+                    "dtype": dtype_name(value),
+                    "shape": list(value.shape),
+                    "strides": contiguous_strides(list(value.shape)),
+                    "offset": 0,
+                }
+                for name, value in state.items()
+            ],
+            "parameters": [name for name, _ in model.named_parameters(remove_duplicate=False) if name in state],
+            "training": case.training,
+        }
+
+    # Trials.
+
+    def _trial(self, case: Case, shape: Shape, regime: str, seed: int) -> dict[str, Any] | None:
+        """One trial's document; None, with a note, for a regime that says nothing."""
+        weights = Weights(self._weight_seed(seed), shape.level, self.device)
+        native = reference.build(case, weights)
+        wide = reference.widen(reference.build(case, weights)) if self.no_float64 is None else None
+        state = [self.data.write(value) for value in reference.state_of(native).values()]
+        calls: list[dict[str, Any]] = []
+        blobs: list[dict[str, int]] = []
+        flats: list[torch.Tensor] = []
+        for number in range(SAMPLES if self.stochastic else 2 if regime == "seed" else 1):
+            if not self.stochastic or not calls:
+                docs, flats = self._inputs(case, seed, number)
+                if docs != shape.signature["args"]:
+                    raise Defect(f"{self.path}: get_inputs gives other shapes, layouts or numbers on each call")
+                if regime != "seed" and not oracle_regime.apply(regime, docs, flats):
+                    self.notes.append(f"value regime {regime} changes nothing or leaves the range of the dtype")
+                    return None
+            forward = derive(seed, "forward", number)
+            with _defects(self.path, "Model.forward") if regime == "seed" else contextlib.nullcontext():
+                outcome = self._both(native, wide, shape.signature["args"], flats, forward, regime)
+            if isinstance(outcome, str):
+                self.notes.append(f"value regime {regime} says nothing: {outcome}")
+                return None
+            if not self.stochastic or not calls:
+                blobs = [self.data.write(flat) for flat in flats]
+            expected = reference.describe_expected(*outcome, flats, shape.estimate.copy_only, self.data.write)
+            calls.append({"inputs": blobs, "expected": expected})
+        return {"regime": regime, "seed": seed, "state": state, "calls": calls}
+
+    def _both(
+        self, native: Any, wide: Any, docs: list[Any], flats: list[torch.Tensor], seed: int, regime: str
+    ) -> tuple[Run, Run | None] | str:
+        """Native and float64 runs of a call. Under a regime, a text instead, if the runs do not confirm each other."""
+        try:
+            first = reference.call_native(native, docs, flats, seed, self.device)
+        except Exception as error:
+            if regime == "seed":
+                raise
+            return describe(error, self.path)
+        if regime != "seed" and not reference.all_finite(first):
+            return "the reference is not finite"
+        if wide is None:
+            return (first, None) if regime == "seed" else "there is no float64 run to confirm it"
+        try:
+            second = reference.call_wide(wide, docs, flats, seed, self.device)
+            reason = reference.disagreement(first, second)
+        except Exception as error:
+            reason = describe(error, self.path)
+        if reason is None:
+            return first, second
+        if regime == "seed":
+            self.notes.append(f"a trial has no float64 results: {reason}")
+            return first, None
+        return reason
+
+    def _inputs(self, case: Case, seed: int, number: int) -> tuple[list[Any], list[torch.Tensor]]:
+        """Arguments of a call as documents, and their storages on the CPU."""
+        reference.pin()
+        seed_all(derive(seed, "inputs", number))
+        storages = Storages()
+        docs = [encode(value, storages.add) for value in case.inputs()]
+        return docs, [flat.cpu() for flat in storages.flats]
+
+    def _weight_seed(self, seed: int) -> int:
+        return derive(seed, "weights") if self.init_seed is None else self.init_seed
+
+
+def _dtypes(docs: list[Any]) -> Iterator[str]:
+    """Dtypes of all tensors in argument documents."""
+    for doc in docs:
+        if doc["kind"] == "tensor":
+            yield doc["dtype"]
+        items = doc.get("items", [])
+        yield from _dtypes([item[1] for item in items] if doc["kind"] == "dict" else items)
+
+
+def _no_tensor(_tensor: torch.Tensor, _path: str) -> dict[str, Any]:
+    raise UnsupportedValue("get_init_inputs gives a tensor: a constructor's arguments may hold no data")
+
+
+def _checked_outputs(run: Run) -> dict[str, torch.Tensor]:
+    """Output tensors by path. Raises `Defect` for an output that cannot be judged."""
+    try:
+        tensors = reference.output_tensors(run.output)
+        for tensor in tensors.values():
+            dtype_name(tensor)
+    except UnsupportedValue as error:
+        raise Defect(f"the output of the reference cannot be judged: {error}") from error
+    if not tensors:
+        raise Defect("the reference returns no tensor")
+    floats = [tensor for tensor in tensors.values() if tensor.is_floating_point() and tensor.numel() > 0]
+    if len(floats) == len(tensors) and not any(bool(tensor.float().isfinite().any()) for tensor in floats):
+        raise Defect("every element of the reference's output is NaN or infinite")
+    return tensors
+
+
+def _require_repeatable(outputs: dict[str, torch.Tensor], again: Run) -> None:
+    """Raises `Defect` if a second identical run gives other results, beyond the order of atomic additions."""
+    for path, tensor in _checked_outputs(again).items():
+        tolerance = 0.1 * reference.TOLERANCE.get(tensor.dtype, 0.0)
+        if path not in outputs or (reason := reference.differ(outputs[path], tensor, tolerance)):
+            reason = "another structure" if path not in outputs else reason
+            raise Defect(f"the reference varies from run to run without drawing random numbers: {path}: {reason}")
+
+
+@contextlib.contextmanager
+def _defects(path: str, place: str) -> Iterator[None]:
+    """Turn an exception of the problem's code into a `Defect` with file and line."""
+    try:
+        yield
+    except (Defect, DoesNotFit, ProblemError, UnsupportedValue):
+        raise
+    except (Exception, SystemExit) as error:
+        if _out_of_memory(error):
+            raise
+        raise Defect(f"{place} fails: {describe(error, path)}") from error
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in str(error)
+
+
+def _gib(count: int) -> str:
+    return f"{count / 2**30:.2f} GiB"

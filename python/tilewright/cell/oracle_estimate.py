@@ -1,0 +1,176 @@
+"""What one call of the reference takes, from a run on fake tensors: no memory, no arithmetic.
+
+The same run shows which outputs the reference only moves into place.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from tilewright.cell.oracle_problem import Case
+from tilewright.cell.oracle_values import encode
+
+MOVES = frozenset(
+    (
+        *("empty", "empty_strided", "empty_like", "new_empty", "new_empty_strided"),
+        *(
+            "zeros",
+            "zeros_like",
+            "new_zeros",
+            "ones",
+            "ones_like",
+            "new_ones",
+            "full",
+            "full_like",
+            "new_full",
+            "fill",
+            "fill_",
+            "zero_",
+            "scalar_tensor",
+        ),
+        *("clone", "copy", "copy_", "_to_copy", "contiguous", "lift_fresh", "lift_fresh_copy", "detach", "alias"),
+        *(
+            "cat",
+            "stack",
+            "constant_pad_nd",
+            "repeat",
+            "roll",
+            "slice_scatter",
+            "select_scatter",
+            "as_strided_scatter",
+            "diagonal_scatter",
+        ),
+        *("set_", "resize_", "is_same_size", "sym_size", "sym_stride", "sym_numel", "sym_storage_offset"),
+    )
+)
+"""Operations whose result holds only values of their arguments, at other places: what copies and fills can express.
+Anything else is taken to compute, also a gather: data decide what it moves."""
+
+
+@dataclass
+class Estimate:
+    """Bytes of one call of a case."""
+
+    inputs: int = 0
+    state: int = 0
+    outputs: int = 0
+    floats: int = 0
+    """Floating elements of inputs, state and outputs: in float64 each takes eight bytes more."""
+    peak: int = 0
+    """Largest sum of storages alive at once."""
+    copy_only: dict[str, bool] = field(default_factory=dict)
+    """By path of an output, such as `output[0]`: whether the reference only moves data there."""
+
+    @property
+    def file_bytes(self) -> int:
+        """What one call adds to the data file, at most; state is written once a trial, but may be modified."""
+        return self.inputs + self.state + self.outputs + 8 * self.floats
+
+    @property
+    def memory(self) -> int:
+        """What one call needs in memory: native and float64 runs, and snapshots for comparing."""
+        return 3 * self.peak + 2 * (self.inputs + self.state + self.outputs)
+
+
+class _Watch(TorchDispatchMode):
+    """Adds up living storages, and marks those that an arithmetic operation wrote."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.alive: dict[int, int] = {}
+        self.users: dict[int, int] = {}
+        self.computed: set[int] = set()
+        self.total = 0
+        self.peak = 0
+        # Fake storages cost nothing: kept, so that no key is used twice.
+        self.kept: list[Any] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        before = {_key(t) for t in tree_leaves((args, kwargs or {})) if isinstance(t, torch.Tensor)}
+        moves = func._overloadpacket.__name__ in MOVES or func.is_view
+        dirty = moves and any(key in self.computed for key in before)
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, torch.Tensor):
+                self.take(tensor)
+                if dirty or not moves:
+                    self.computed.add(_key(tensor))
+        # An operation may write arguments that it does not return.
+        if not moves:
+            for argument, value in zip(func._schema.arguments, args, strict=False):
+                if argument.alias_info is not None and argument.alias_info.is_write:
+                    self.computed.update(_key(t) for t in tree_leaves(value) if isinstance(t, torch.Tensor))
+        return result
+
+    def take(self, tensor: torch.Tensor) -> None:
+        """Count a tensor's storage until the last tensor over it dies."""
+        key = _key(tensor)
+        if key not in self.alive:
+            self.kept.append(tensor.untyped_storage())
+            self.alive[key] = tensor.untyped_storage().nbytes()
+            self.users[key] = 0
+        if self.users[key] == 0:
+            self.total += self.alive[key]
+            self.peak = max(self.peak, self.total)
+        self.users[key] += 1
+        weakref.finalize(tensor, self._drop, key)
+
+    def _drop(self, key: int) -> None:
+        self.users[key] -= 1
+        if self.users[key] == 0:
+            self.total -= self.alive[key]
+
+
+def _key(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage()._cdata
+
+
+def estimate(case: Case) -> Estimate | None:
+    """Run a case on fake tensors. None if it cannot run there, as when `forward` reads data."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad(), _Watch() as watch:
+            return _run(case, watch)
+    except Exception:
+        return None
+
+
+def _run(case: Case, watch: _Watch) -> Estimate:
+    found = Estimate()
+    model = case.build()
+    state = list(model.state_dict().values())
+    args = case.inputs()
+    inputs = [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
+    for tensor in (*state, *inputs):
+        watch.take(tensor)
+    watch.computed.clear()
+    seen: set[int] = set()
+    found.state = sum(_new_bytes(tensor, seen) for tensor in state)
+    found.inputs = sum(_new_bytes(tensor, seen) for tensor in inputs)
+    output = model(*args)
+    outputs: list[torch.Tensor] = []
+
+    def note(tensor: torch.Tensor, path: str) -> dict[str, Any]:
+        outputs.append(tensor)
+        found.copy_only[f"output{path}"] = _key(tensor) not in watch.computed
+        return {}
+
+    encode(output, note)
+    found.outputs = sum(tensor.numel() * tensor.element_size() for tensor in outputs)
+    found.floats = sum(tensor.numel() for tensor in (*state, *inputs, *outputs) if tensor.is_floating_point())
+    found.peak = watch.peak
+    return found
+
+
+def _new_bytes(tensor: torch.Tensor, seen: set[int]) -> int:
+    if _key(tensor) in seen:
+        return 0
+    seen.add(_key(tensor))
+    return tensor.untyped_storage().nbytes()

@@ -1,0 +1,304 @@
+"""Runs of the reference: weights, a call in its own dtypes, the same call in float64, and what changed."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+from tilewright.cell.oracle_problem import Case
+from tilewright.cell.oracle_values import contiguous_strides, decode, dtype_name, encode, tensor_bytes, widened
+
+TOLERANCE: dict[torch.dtype, float] = {
+    torch.float8_e4m3fn: 0.25,
+    torch.float8_e5m2: 0.5,
+    torch.bfloat16: 5e-2,
+    torch.float16: 2e-2,
+    torch.float32: 1e-3,
+    torch.float64: 1e-9,
+}
+"""How far the reference may be from its float64 run, as rms of the difference over rms of the result. Loose: it only
+separates rounding from another computation."""
+
+NARROW = frozenset({torch.float16, torch.bfloat16, torch.float32})
+
+
+def pin() -> None:
+    """Set every default of torch that changes results. Repeated before each run: a problem's file may set them too."""
+    torch.set_default_dtype(torch.float32)
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.deterministic = True
+    # Also fills uninitialised memory with NaN, so that a reference which reads it shows.
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.set_grad_enabled(False)
+
+
+def derive(seed: int, *parts: object) -> int:
+    """A seed of 63 bits for one purpose, unrelated to those for other purposes."""
+    text = "/".join(str(part) for part in (seed, *parts))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
+
+
+def seed_all(seed: int) -> None:
+    """Seed every generator that a problem may draw from."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    numpy.random.seed(seed % 2**32)
+
+
+def _generator_states() -> list[bytes]:
+    states = [torch.get_rng_state().numpy().tobytes(), repr(random.getstate()).encode()]
+    states.append(repr(numpy.random.get_state()).encode())
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        states.append(torch.cuda.get_rng_state().numpy().tobytes())
+    return states
+
+
+@dataclass
+class Weights:
+    """How a module's weights come about."""
+
+    seed: int
+    """Seed of the initialisation and of the perturbation."""
+    level: int
+    """0: as `__init__` made them; 1: constant parameters perturbed; 2: constant buffers too."""
+    device: str
+
+
+def build(case: Case, weights: Weights) -> torch.nn.Module:
+    """A module with these weights."""
+    pin()
+    seed_all(weights.seed)
+    model = case.build()
+    pin()
+    if weights.level > 0:
+        perturb(model, torch.Generator().manual_seed(derive(weights.seed, "perturb")), weights.level)
+    return model.to(weights.device)
+
+
+def perturb(model: torch.nn.Module, generator: torch.Generator, level: int) -> None:
+    """Change floating parameters (and, from level 2, buffers) whose elements are all equal.
+
+    A bias of zeros or a scale of ones hides a candidate that leaves it out. Signs are kept, so that variances and
+    scales stay positive; uninitialised (non-finite) parameters get small values.
+    """
+    parameters = dict(model.named_parameters())
+    persistent = model.state_dict().keys()
+    buffers = {name: buffer for name, buffer in model.named_buffers() if name in persistent} if level > 1 else {}
+    for name, tensor in (*parameters.items(), *buffers.items()):
+        if not tensor.is_floating_point() or tensor.numel() == 0:
+            continue
+        noise = torch.rand if _constant(tensor) not in (None, 0.0) else torch.randn
+        values = noise(tensor.shape, generator=generator, dtype=torch.float32).to(tensor.device)
+        constant = _constant(tensor)
+        if name in parameters and not bool(tensor.isfinite().all()):
+            tensor.data.copy_(0.1 * values)
+        elif constant == 0.0:
+            values = 0.25 * values
+            tensor.data.copy_(values.abs() if "var" in name else values)
+        elif constant is not None:
+            tensor.data.copy_(constant * (0.5 + values))
+
+
+def _constant(tensor: torch.Tensor) -> float | None:
+    """The finite value that all elements have, if they have one."""
+    first = tensor.reshape(-1)[0].item()
+    same = bool((tensor == first).all())
+    return float(first) if same and abs(first) != float("inf") else None
+
+
+@dataclass
+class Run:
+    """What one call did."""
+
+    output: Any
+    flats: list[torch.Tensor]
+    """The input storages after the call."""
+    state: dict[str, torch.Tensor]
+    """The `state_dict` after the call."""
+    before: dict[str, torch.Tensor]
+    """Copies of the `state_dict` entries before the call."""
+    drew: bool
+    """Whether the call consumed random numbers."""
+
+
+def state_of(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """The tensors of a module's `state_dict`, in order."""
+    return {name: value for name, value in model.state_dict().items() if isinstance(value, torch.Tensor)}
+
+
+def call(model: torch.nn.Module, docs: list[Any], flats: list[torch.Tensor], seed: int) -> Run:
+    """Call a module on the arguments that `docs` describe over `flats`, which it may modify."""
+    before = {name: value.detach().clone() for name, value in state_of(model).items()}
+    args = [decode(doc, flats) for doc in docs]
+    seed_all(seed)
+    generators = _generator_states()
+    with torch.no_grad():
+        output = model(*args)
+    return Run(output, flats, state_of(model), before, _generator_states() != generators)
+
+
+def call_native(model: torch.nn.Module, docs: list[Any], flats: list[torch.Tensor], seed: int, device: str) -> Run:
+    """Call in the problem's own dtypes on copies of `flats`."""
+    pin()
+    return call(model, docs, [flat.to(device, copy=True) for flat in flats], seed)
+
+
+class CannotWiden(Exception):
+    """The module does something that has no counterpart in float64."""
+
+
+class _Widen(TorchDispatchMode):
+    """Turns conversions to a narrower floating dtype into conversions to float64."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.ops.aten.view.dtype:
+            raise CannotWiden("the module reinterprets the bits of a tensor")
+        args, kwargs = tree_map(_widen_dtype, (args, kwargs or {}))
+        return func(*args, **kwargs)
+
+
+def _widen_dtype(value: Any) -> Any:
+    return torch.float64 if isinstance(value, torch.dtype) and value in NARROW else value
+
+
+def widen(model: torch.nn.Module) -> torch.nn.Module:
+    """The module in float64, with the tensors it keeps as plain attributes."""
+    for part in model.modules():
+        for name, value in vars(part).items():
+            if isinstance(value, torch.Tensor) and value.dtype in NARROW:
+                setattr(part, name, value.double())
+    return model.double()
+
+
+def call_wide(model: torch.nn.Module, docs: list[Any], flats: list[torch.Tensor], seed: int, device: str) -> Run:
+    """Call in float64 on copies of `flats`. Raises what the module raises on such arguments, or `CannotWiden`."""
+    pin()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with _Widen():
+            return call(model, docs, widened([flat.to(device) for flat in flats]), seed)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def output_tensors(output: Any) -> dict[str, torch.Tensor]:
+    """Tensors of an output by path, such as `output[0]`."""
+    found: dict[str, torch.Tensor] = {}
+
+    def note(tensor: torch.Tensor, path: str) -> dict[str, Any]:
+        found[f"output{path}"] = tensor
+        return {}
+
+    encode(output, note)
+    return found
+
+
+def differ(first: torch.Tensor, second: torch.Tensor, tolerance: float) -> str | None:
+    """Why two results differ beyond rounding, or None. Floats by rms over the elements that are finite in both."""
+    if first.shape != second.shape:
+        return f"shapes {list(first.shape)} and {list(second.shape)}"
+    if not first.is_floating_point():
+        # A tie may be broken otherwise in another precision.
+        unequal = int((first.cpu() != second.cpu()).sum())
+        return f"{unequal} of {first.numel()} elements differ" if unequal > tolerance * first.numel() else None
+    a, b = first.detach().cpu().double(), second.detach().cpu().double()
+    finite = a.isfinite() & b.isfinite()
+    odd = int((~finite & ~(a.isnan() & b.isnan()) & (a != b)).sum())
+    if odd > 0.01 * max(a.numel(), 1):
+        return f"{odd} of {a.numel()} elements are finite in one run only"
+    a, b = a[finite], b[finite]
+    if a.numel() == 0:
+        return None
+    error, size = (a - b).square().mean().sqrt().item(), b.square().mean().sqrt().item()
+    if error > tolerance * size + 1e-30:
+        return f"relative rms difference {error / size if size else float('inf'):.2g}, more than {tolerance:g}"
+    return None
+
+
+def disagreement(native: Run, wide: Run) -> str | None:
+    """Why a float64 run is not the native run with less rounding, or None."""
+    first, second = output_tensors(native.output), output_tensors(wide.output)
+    if list(first) != list(second):
+        return "the float64 run returns another structure"
+    for path, tensor in first.items():
+        other = second[path]
+        if tensor.is_floating_point() != other.is_floating_point():
+            return f"{path} has dtype {other.dtype} in the float64 run"
+        if tensor.is_floating_point() and other.dtype != torch.float64:
+            return f"{path} has dtype {other.dtype} in the float64 run: the module converts inside"
+        if not tensor.is_floating_point():
+            continue
+        if reason := differ(tensor, other, TOLERANCE[tensor.dtype]):
+            return f"{path}: native and float64 runs differ: {reason}"
+    return None
+
+
+def all_finite(run: Run) -> bool:
+    """Whether every floating element of the output is finite."""
+    tensors = output_tensors(run.output).values()
+    return all(bool(t.float().isfinite().all()) for t in tensors if t.is_floating_point())
+
+
+def same_bytes(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Whether two tensors are equal in shape, dtype and every bit."""
+    if first.shape != second.shape or first.dtype != second.dtype:
+        return False
+    return torch.equal(tensor_bytes(first), tensor_bytes(second))
+
+
+def describe_expected(
+    native: Run,
+    wide: Run | None,
+    flats: list[torch.Tensor],
+    copy_only: dict[str, bool],
+    write: Callable[[torch.Tensor], dict[str, int]],
+) -> dict[str, Any]:
+    """The contract's `Expected` for a call on the input storages `flats`; `write` puts a tensor into the data file."""
+    wide_outputs = output_tensors(wide.output) if wide else {}
+    owners = {flat.untyped_storage()._cdata: f"input[{i}]" for i, flat in enumerate(native.flats)}
+    owners |= {value.untyped_storage()._cdata: f"state.{name}" for name, value in native.state.items()}
+    tensors: list[dict[str, Any]] = []
+
+    def add(path: str, tensor: torch.Tensor, other: torch.Tensor | None, alias: str | None, moved: bool) -> None:
+        tensors.append(
+            {
+                "path": path,
+                "dtype": dtype_name(tensor),
+                "shape": list(tensor.shape),
+                "native": write(tensor),
+                "float64": write(other) if other is not None and tensor.is_floating_point() else None,
+                "alias": alias,
+                "copy_only": moved,
+            }
+        )
+
+    def output(tensor: torch.Tensor, path: str) -> dict[str, Any]:
+        path = f"output{path}"
+        alias = owners.get(tensor.untyped_storage()._cdata)
+        add(path, tensor, wide_outputs.get(path), alias, copy_only.get(path, False))
+        last = tensors[-1]
+        view = {"dtype": last["dtype"], "shape": last["shape"], "strides": contiguous_strides(last["shape"])}
+        return {"buffer": len(tensors) - 1, **view, "offset": 0}
+
+    document = encode(native.output, output)
+    for i, (before, after) in enumerate(zip(flats, native.flats, strict=True)):
+        if not same_bytes(before, after):
+            add(f"input[{i}]", after, wide.flats[i] if wide else None, None, False)
+    for name, after in native.state.items():
+        before = native.before.get(name)
+        if before is None or not same_bytes(before, after):
+            add(f"state.{name}", after, wide.state.get(name) if wide else None, None, False)
+    return {"output": document, "tensors": tensors}

@@ -174,3 +174,13 @@ class DataFile:
         self._file.write(memoryview(data.numpy()))
         self._end = offset + data.numel()
         return {"offset": offset, "nbytes": data.numel()}
+
+
+def read_blob(path: str, blob: dict[str, int], dtype: torch.dtype) -> torch.Tensor:
+    """A blob of a data file as a flat, writable tensor on the CPU."""
+    if blob["nbytes"] == 0:
+        return torch.empty(0, dtype=dtype)
+    with open(path, "rb") as file:
+        file.seek(blob["offset"])
+        data = bytearray(file.read(blob["nbytes"]))
+    return torch.frombuffer(data, dtype=torch.uint8).view(dtype)

@@ -7,6 +7,7 @@ library read some knobs once, at import.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import re
 import traceback
@@ -72,7 +73,9 @@ def parse_options(backend: BaseBackend, options: dict[str, Any]) -> Any:
     """The backend's options from a contract `LaunchOptions`. Raises `ValueError` for any other option."""
     if unknown := sorted(set(options) - set(OPTIONS)):
         raise ValueError(f"launch options {', '.join(unknown)} are not allowed")
-    return backend.parse_options({name: value for name, value in options.items() if value is not None})
+    parsed = backend.parse_options({name: value for name, value in options.items() if value is not None})
+    # Triton read this default when it was imported, perhaps before the environment was fixed.
+    return dataclasses.replace(parsed, ptx_options=None) if hasattr(parsed, "ptx_options") else parsed
 
 
 def error(

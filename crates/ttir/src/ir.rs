@@ -15,7 +15,9 @@ pub struct LocId(pub u32);
 pub struct Module {
     pub funcs: Vec<Func>,
     pub attrs: Attrs,
+    /// Every location once, children before the locations that name them.
     pub locs: Vec<Loc>,
+    pub loc: Option<LocId>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +40,8 @@ pub struct ValueInfo {
     pub ty: Type,
     /// The printed name without `%`, such as `x_5` or `0`.
     pub name: String,
+    /// Of a block argument; a result has its operation's location.
+    pub loc: Option<LocId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -53,7 +57,8 @@ pub struct Block {
 
 /// One operation. Attribute names are those of MLIR's generic form (`tt.get_program_id` has `axis`,
 /// `arith.cmpi` has `predicate`, `tt.load` has `cache`, `evict`, `isVolatile`, `operandSegmentSizes`, …),
-/// whatever the printed form calls them, so that a consumer needs no knowledge of the syntax.
+/// whatever the printed form calls them, so that a consumer needs no knowledge of the syntax. An attribute
+/// that has a default is always present (`fastmath` is `none` where nothing is printed).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Op {
     /// Full name, such as `tt.load`.
@@ -86,7 +91,8 @@ pub enum Attr {
     DenseArray(Vec<i64>),
     /// `dense<…> : tensor<…>`; one element means a splat.
     Dense(Vec<Attr>, Type),
-    /// An enumeration case by its keyword: `slt`, `acq_rel`, `gpu`, `tf32`, `fadd`, `evict_last`.
+    /// An enumeration case by its keyword: `slt`, `acq_rel`, `gpu`, `tf32`, `fadd`, `evict_last`;
+    /// of a flag set, the set flags in their printed order: `none`, `nsw, nuw`, `fast`.
     Enum(String),
     Dict(Attrs),
     /// Anything else, as printed.
@@ -130,26 +136,20 @@ pub enum FloatKind {
     F64,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Loc {
     Unknown,
-    File { file: String, line: u32, column: u32 },
+    File {
+        file: String,
+        line: u32,
+        column: u32,
+    },
     /// `"name"(child)`
     Named(String, LocId),
     /// `callsite(callee at caller)`
-    Call { callee: LocId, caller: LocId },
+    Call {
+        callee: LocId,
+        caller: LocId,
+    },
     Fused(Vec<LocId>),
-}
-
-impl Module {
-    /// The innermost file position of a location: the line of the code itself, not of its caller.
-    pub fn position(&self, loc: LocId) -> Option<(&str, u32, u32)> {
-        match self.locs.get(loc.0 as usize)? {
-            Loc::Unknown => None,
-            Loc::File { file, line, column } => Some((file, *line, *column)),
-            Loc::Named(_, child) => self.position(*child),
-            Loc::Call { callee, .. } => self.position(*callee),
-            Loc::Fused(parts) => parts.iter().find_map(|part| self.position(*part)),
-        }
-    }
 }

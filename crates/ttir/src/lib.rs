@@ -1,5 +1,13 @@
 //! Triton IR text: typed form, parser, printer, verifier.
 
+mod enums;
 mod ir;
+mod module;
+mod ops;
+mod parse;
+mod print;
+mod spec;
+mod verify;
 
 pub use ir::*;
+pub use parse::{MAX_NESTING, ParseError, parse};

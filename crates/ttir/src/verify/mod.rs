@@ -1,0 +1,2 @@
+pub(crate) mod rules;
+pub(crate) type Rule = fn();

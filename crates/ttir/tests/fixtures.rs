@@ -1,0 +1,28 @@
+//! Every fixture of real Triton output is read.
+
+use std::fs;
+use std::path::Path;
+
+use tilewright_ttir::{Module, parse};
+
+fn fixtures() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut found: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), fs::read_to_string(&path).unwrap()))
+        .collect();
+    found.sort();
+    found
+}
+
+fn parsed(name: &str, text: &str) -> Module {
+    parse(text).unwrap_or_else(|error| panic!("{name}:{error}"))
+}
+
+#[test]
+fn every_fixture_parses() {
+    for (name, text) in fixtures() {
+        parsed(&name, &text);
+    }
+}

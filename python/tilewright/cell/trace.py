@@ -1,0 +1,268 @@
+"""The tracer: what `ModelNew.forward` does, as a plan, found on fake tensors without a device and without data.
+
+The job runs hostile Python in a forked child of its own, so what it answers is a claim. It can name kernels of the
+file, shapes and numbers; it can supply no code and no data.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from typing import Any
+
+import torch
+import triton  # noqa: F401
+from torch._subclasses.fake_tensor import FakeTensor
+from triton.runtime import driver
+
+from . import trace_launch, trace_purity, trace_torch
+from .trace_device import Driver, UnknownTarget, device_properties
+from .trace_mode import RecordingMode
+from .trace_module import Inputs, bind_state, decode
+from .trace_record import Addresses, Recorder, TraceEnd, World, number, storage_of
+from .trace_source import Source, error
+
+MAX_BYTES = 16 << 20
+
+
+class Clock:
+    """Seconds that the candidate's clocks are ahead."""
+
+    seconds = 0.0
+
+
+class Session:
+    """One trace job: the candidate, the pretend device, and the recorder of the call under way (if any)."""
+
+    def __init__(self, request: dict[str, Any], scratch: str) -> None:
+        self.signature = request["signature"]
+        self.source = Source(request["source"], scratch, request["kernels"])
+        self.rng = random.Random(0)
+        self.addresses = Addresses(self.rng)
+        self.streams = trace_torch.Streams()
+        self.clock = Clock()
+        self.forced: dict[str, int] = {}
+        self.rec: Recorder | None = None
+        self.binding = False
+        self.pointers_read = 0
+        self.findings: list[dict[str, Any]] = []
+        self.mode = RecordingMode(self)
+        self.namespace: dict[str, Any] = {}
+
+    def recorder(self, what: str) -> Recorder:
+        """The current recorder; launches and the like outside of `forward` cannot be part of a plan."""
+        if self.rec is None:
+            self.note("outside-forward", "untraceable", f"{what} outside of forward")
+            raise TraceEnd
+        return self.rec
+
+    def note(self, rule: str, tier: str, message: str) -> None:
+        """A finding that belongs to no call of `forward`."""
+        rec = Recorder(World(), self)
+        rec.find(rule, tier, message)
+        self.findings += rec.findings
+
+    def reads_data(self, what: str) -> Any:
+        """The file wants a number that only the data could give: the trace ends."""
+        message = f"{what} reads data, which a trace does not have{self.source.quote()}"
+        if self.rec is not None:
+            self.rec.find(
+                "reads-data",
+                "untraceable",
+                message,
+                help="Pass shapes and strides to kernels, and keep decisions about values inside them.",
+            )
+        else:
+            self.note("reads-data", "untraceable", message)
+        raise TraceEnd
+
+    def tensor_over(self, storage: torch.UntypedStorage) -> torch.Tensor:
+        """A tensor over a storage that was met only by its address."""
+        with self.mode:
+            return torch.empty(0, dtype=torch.uint8, device="cuda").set_(storage)
+
+    # building ---------------------------------------------------------------------------------------------------
+
+    def build(self) -> Built:
+        """A fresh `ModelNew` on the device, its tensors bound to weights and constants."""
+        inputs = Inputs(self.signature, trace_torch.DEVICE)
+        with self.mode:
+            args = [decode(v, inputs.tensor) for v in self.signature["init_args"]]
+            kwargs = {k: decode(v, inputs.tensor) for k, v in self.signature["init_kwargs"]}
+            module = self.namespace["ModelNew"](*args, **kwargs)
+            if isinstance(module, torch.nn.Module):
+                module.train(self.signature["training"])
+                module.to("cuda")
+        return Built(module, inputs, **bind_state(module, self.namespace, self.signature))
+
+    def arguments(self) -> tuple[list[Any], Inputs]:
+        """Fresh arguments of `forward`."""
+        inputs = Inputs(self.signature, trace_torch.DEVICE)
+        with self.mode:
+            return [decode(v, inputs.tensor) for v in self.signature["args"]], inputs
+
+    def call(self, built: Built, call: tuple[list[Any], Inputs], grad: bool = False) -> Recorder:
+        """Traces one call of `forward`."""
+        args, inputs = call
+        world = World({**built.inputs.storages, **inputs.storages}, dict(built.world.sources), dict(built.world.keep))
+        rec = Recorder(world, self)
+        self.streams.reset()
+        self.rec = rec
+        try:
+            with self.mode, torch.set_grad_enabled(grad):
+                result = built.module(*args)
+                rec.output = self.value(rec, result, 0)
+            self.streams.finish(rec)
+        except TraceEnd:
+            pass
+        finally:
+            self.rec = None
+        return rec
+
+    def value(self, rec: Recorder, value: Any, depth: int) -> dict[str, Any]:
+        """What `forward` returned as `tilewright_contract::Value`."""
+        if value is None:
+            return {"kind": "none"}
+        if isinstance(value, torch.Tensor):
+            return self._output(rec, value)
+        if isinstance(value, (bool, int, float)):
+            return {"kind": "number", "value": number(value)}
+        if isinstance(value, str):
+            return {"kind": "str", "value": value}
+        if isinstance(value, (torch.dtype, torch.device)):
+            return {"kind": "torch", "value": str(value)}
+        if depth < 16:
+            if isinstance(value, (list, tuple)):
+                kind = "list" if isinstance(value, list) else "tuple"
+                return {"kind": kind, "items": [self.value(rec, item, depth + 1) for item in value]}
+            if isinstance(value, dict):
+                items = [[str(key), self.value(rec, item, depth + 1)] for key, item in value.items()]
+                return {"kind": "dict", "items": items}
+        rec.find("output-type", "unsupported", f"forward returns a {type(value).__name__}")
+        raise TraceEnd
+
+    def _output(self, rec: Recorder, tensor: torch.Tensor) -> dict[str, Any]:
+        odd = [name for name in getattr(tensor, "__dict__", {}) if name not in self.fake_fields]
+        if type(tensor) not in (FakeTensor, torch.Tensor, torch.nn.Parameter) or odd:
+            what = f"a tensor with its own {', '.join(odd)}" if odd else f"a {type(tensor).__name__}"
+            rec.find("tensor-subclass", "proof", f"forward returns {what}, not a plain tensor")
+        if tensor.device.type != "cuda":
+            rec.find("output-device", "evidence", "forward returns a tensor that is not on the device")
+        return {"kind": "tensor", **rec.ref(tensor)}
+
+    @property
+    def fake_fields(self) -> set[str]:
+        """Attributes that torch itself gives a fake tensor or parameter."""
+        return _FAKE_FIELDS
+
+
+class Built:
+    """A constructed module with the origin of its tensors."""
+
+    def __init__(
+        self, module: Any, inputs: Inputs, world: World, missing: list[str], extra: list[str]
+    ) -> None:
+        self.module, self.inputs, self.world = module, inputs, world
+        self.missing, self.extra = missing, extra
+
+
+_FAKE_FIELDS: set[str] = set()
+
+
+def warm() -> None:
+    """Does in the zygote, once, what every trace would otherwise do for itself: imports and first uses."""
+    from triton.runtime.cache import triton_key
+
+    trace_torch.first_use()
+    triton_key()
+    trace_purity.warm()
+
+
+def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
+    """Traces a candidate: `{source, signature, kernels, target, max_variants}` to `{plans, missing, extra}`."""
+    try:
+        properties = device_properties(request["target"])
+        session = Session(request, scratch)
+    except UnknownTarget as exception:
+        return error("unsupported", exception, None)
+    except (SyntaxError, ValueError) as exception:
+        return error("syntax", exception, getattr(exception, "lineno", None))
+    driver.set_active(Driver(request["target"], properties))
+    trace_torch.install(session, properties)
+    trace_launch.install(session)
+    with session.mode:
+        parameter = torch.nn.Parameter(torch.empty(1))
+    _FAKE_FIELDS.update(parameter.__dict__)
+    return _bounded(_traced(session, int(request.get("max_variants", 64))))
+
+
+def _traced(session: Session, max_variants: int) -> dict[str, Any]:
+    source = session.source
+    snapshot = trace_purity.Snapshot()
+    try:
+        with session.mode:
+            module = source.import_module()
+        session.namespace = module.__dict__
+        if not isinstance(session.namespace.get("ModelNew"), type):
+            return error("missing-class", NameError("the file defines no class ModelNew"), None)
+        response = _plans(session, max_variants)
+    except TraceEnd:
+        response = {"plans": [_empty_plan()]}
+    except BaseException as exception:
+        response = source.error("exception", exception)
+    findings = session.findings + snapshot.findings(session)
+    if "plans" in response:
+        _merge(response["plans"][0]["findings"], findings)
+    else:
+        _merge(response.setdefault("findings", []), findings)
+    return response
+
+
+def _plans(session: Session, max_variants: int) -> dict[str, Any]:
+    built = session.build()
+    call = session.arguments()
+    state = trace_purity.Fingerprint(built.module, session.namespace)
+    first = session.call(built, call)
+    base = first.plan()
+    _merge(base["findings"], state.changes(session))
+    if not any(f["tier"] in ("untraceable", "unsupported") for f in base["findings"]):
+        _merge(base["findings"], trace_purity.repeat(session, built, call, base))
+    plans = [base]
+    for key, count in _alternatives(first):
+        for index in range(1, count):
+            if len(plans) >= max_variants:
+                break
+            session.forced = {key: index}
+            plans.append(session.call(built, session.arguments()).plan())
+    session.forced = {}
+    return {"plans": plans, "missing": built.missing, "extra": built.extra}
+
+
+def _alternatives(rec: Recorder) -> list[tuple[str, int]]:
+    """Each autotuner that the trace met, with the number of its configurations."""
+    return [(key, choice["of"]) for key, choice in zip(rec.tuners.values(), rec.choices, strict=True)]
+
+
+def _empty_plan() -> dict[str, Any]:
+    return {
+        "schema": "tilewright.plan/1",
+        "buffers": [],
+        "kernels": [],
+        "steps": [],
+        "output": {"kind": "none"},
+        "choices": [],
+        "findings": [],
+    }
+
+
+def _merge(into: list[dict[str, Any]], findings: list[dict[str, Any]]) -> None:
+    into.extend(f for f in findings if f not in into)
+
+
+def _bounded(response: dict[str, Any]) -> dict[str, Any]:
+    """The response, or an error where it would be larger than a caller should read."""
+    size = len(json.dumps(response, allow_nan=False))
+    if size <= MAX_BYTES:
+        return response
+    return error("untraceable", ValueError(f"the plan takes {size} bytes of JSON (at most {MAX_BYTES})"), None)

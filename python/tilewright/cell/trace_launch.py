@@ -1,0 +1,345 @@
+"""Triton launches seen by the tracer: bound and specialised by Triton's own code, then written down, never run."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import torch
+import triton.language as tl
+from triton.runtime import driver
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.jit import JITFunction, TensorWrapper
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from .trace_record import Recorder, TraceEnd, number
+
+if TYPE_CHECKING:
+    from .trace import Session
+
+OPTIONS = (
+    "num_warps",
+    "num_stages",
+    "num_ctas",
+    "maxnreg",
+    "enable_fp_fusion",
+    "launch_cooperative_grid",
+    "launch_pdl",
+)
+
+
+class CompiledKernel:
+    """What a launch or `warmup` returns: it can be launched again, and knows what the trace can know."""
+
+    def __init__(self, session: Session, spec: dict[str, Any], values: list[Any], name: str) -> None:
+        self.__dict__.update(_session=session, _spec=spec, _values=values, name=name)
+
+    def _init_handles(self) -> None:
+        pass
+
+    def __getitem__(self, grid: Any) -> Any:
+        def runner(*args: Any, stream: Any = None) -> None:
+            rec = self._session.recorder("a compiled kernel is launched")
+            record_launch(rec, self._spec, list(args), grid)
+
+        return runner
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        rec = self._session.recorder(f"the compiled kernel's {name} is asked for")
+        rec.find(
+            "needs-compiled-kernel",
+            "unsupported",
+            f"the file asks for the compiled kernel's `{name}`, which the tracer does not know yet",
+        )
+        raise TraceEnd
+
+
+def install(session: Session) -> None:
+    """Replaces Triton's launch functions in this process."""
+
+    def run(self: JITFunction, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> CompiledKernel:
+        return launch(session, self, args, grid, warmup, kwargs)
+
+    def tune(self: Autotuner, *args: Any, **kwargs: Any) -> Any:
+        return autotuned(session, self, args, kwargs)
+
+    JITFunction.run = run
+    Autotuner.run = tune
+
+
+# autotuning -----------------------------------------------------------------------------------------------------------
+
+
+def autotuned(session: Session, tuner: Autotuner, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A launch with the configuration that this trace is told to take, as in a call whose winner is cached.
+
+    `reset_to_zero`, `restore_value` and the decorator's `pre_hook` act only while Triton measures, so a cached call
+    does not show them; a configuration's own `pre_hook` acts in every call.
+    """
+    rec = session.recorder("an autotuned kernel is launched")
+    tuner.nargs = dict(zip(tuner.arg_names, args))
+    configs = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else list(tuner.configs)
+    key = _tuner_key(rec, tuner, configs)
+    index = min(session.forced.get(key, 0), len(configs) - 1)
+    config = configs[index]
+    tuner.best_config = config
+    tuner.bench_time = 0.0
+    tuner.configs_timings = {c: [1.0 + (c is not config)] * 3 for c in configs}
+    conflicts = kwargs.keys() & config.kwargs.keys()
+    if conflicts:
+        raise ValueError(
+            f"Conflicting meta-parameters: {', '.join(conflicts)}. Make sure that you don't re-define auto-tuned symbols."
+        )
+    if len(configs) > 1 and (tuner.reset_to_zero or tuner.restore_value or tuner.user_defined_pre_hook):
+        rec.find(
+            "tuning-hook",
+            "advice",
+            "reset_to_zero, restore_value and pre_hook of @triton.autotune act only while configurations are measured; "
+            "later calls run without them",
+            help="Write what the kernel needs in forward itself, for example out.zero_() or torch.zeros.",
+        )
+    if config.pre_hook is not None:
+        config.pre_hook({**tuner.nargs, **kwargs, **config.all_kwargs()})
+    result = tuner.fn.run(*args, **kwargs, **config.all_kwargs())
+    tuner.nargs = None
+    return result
+
+
+def _tuner_key(rec: Recorder, tuner: Autotuner, configs: list[Any]) -> str:
+    """Name of the autotuner within a trace (its rank among those used, and its function); notes the choice once."""
+    known = rec.tuners.get(id(tuner))
+    if known is None:
+        name = tuner.base_fn.__name__
+        known = f"{len(rec.tuners)}:{name}"
+        rec.tuners[id(tuner)] = known
+        index = min(rec.session.forced.get(known, 0), len(configs) - 1)
+        rec.choices.append({"function": name, "index": index, "of": len(configs), "config": str(configs[index])})
+    return known
+
+
+# one launch -----------------------------------------------------------------------------------------------------------
+
+
+def launch(
+    session: Session, fn: JITFunction, args: tuple[Any, ...], grid: Any, warmup: bool, kwargs: dict[str, Any]
+) -> CompiledKernel:
+    rec = session.recorder(f"kernel {fn.__name__} is launched")
+    _check_function(session, rec, fn)
+    _check_options(rec, fn, kwargs)
+    for hook in fn.pre_run_hooks:
+        hook(*args, **kwargs)
+    kwargs["debug"] = bool(kwargs.get("debug") or fn.debug)
+    kwargs["instrumentation_mode"] = ""
+    if kwargs["debug"]:
+        rec.find("debug-kernel", "unsupported", f"kernel {fn.__name__} is compiled with debug=True")
+    _, _, _, backend, binder = fn.device_caches[driver.active.get_current_device()]
+    session.binding = True
+    try:
+        bound, specialization, options = binder(*args, **kwargs)
+    finally:
+        session.binding = False
+    options, signature, constexprs, attrs = fn._pack_args(backend, kwargs, bound, specialization, options)
+    spec = kernel_spec(rec, fn, signature, constexprs, attrs, options)
+    values = list(bound.values())
+    if not warmup:
+        record_launch(rec, spec, values, grid(bound) if callable(grid) else grid)
+    return CompiledKernel(session, spec, values, fn.__name__)
+
+
+def _check_function(session: Session, rec: Recorder, fn: JITFunction) -> None:
+    if fn.is_gluon():
+        rec.find("gluon", "unsupported", f"kernel {fn.__name__} is written in Gluon")
+        raise TraceEnd
+    if not session.source.is_kernel(fn.__name__, fn._src):
+        rec.find(
+            "kernel-not-in-file",
+            "untraceable",
+            f"kernel {fn.__name__} cannot be cut out of the file as it stands",
+            help="Define kernels with @triton.jit at the top level of the file.",
+        )
+        raise TraceEnd
+
+
+def _check_options(rec: Recorder, fn: JITFunction, kwargs: dict[str, Any]) -> None:
+    parameters = {p.name for p in fn.params}
+    for name, value in kwargs.items():
+        if name in parameters or name in OPTIONS or value is None or (name == "debug" and not value):
+            continue
+        if name not in _known_options(fn):
+            raise KeyError(f"Keyword argument {name} was specified but unrecognised")
+        rec.find(
+            "forbidden-launch-option",
+            "proof",
+            f"launch option `{name}` of kernel {fn.__name__} is not allowed",
+            help=f"Allowed are {', '.join(OPTIONS)}.",
+        )
+
+
+def _known_options(fn: JITFunction) -> Any:
+    backend = fn.device_caches[driver.active.get_current_device()][3]
+    return backend.parse_options({}).__dict__
+
+
+def record_launch(rec: Recorder, spec: dict[str, Any], values: list[Any], grid: Any) -> None:
+    """Writes the launch down; a grid without programs is no launch, as in Triton."""
+    if callable(grid):
+        grid = grid(dict(zip((p["name"] for p in spec["params"]), values, strict=False)))
+    sizes = [operator.index(g) for g in (grid if isinstance(grid, (tuple, list)) else tuple(grid))][:3]
+    sizes += [1] * (3 - len(sizes))
+    args = runtime_args(rec, spec, values)
+    if any(s < 0 or s >= 2**32 for s in sizes):
+        raise ValueError(f"grid {tuple(sizes)} is out of range")
+    if 0 in sizes:
+        return
+    rec.step({"op": "launch", "kernel": rec.kernel(spec), "grid": sizes, "args": args})
+    for value in _leaves(values):
+        if isinstance(value, torch.Tensor):
+            rec.written(value)
+
+
+# specialisation ---------------------------------------------------------------------------------------------------------
+
+
+def kernel_spec(
+    rec: Recorder, fn: JITFunction, signature: dict[str, Any], constexprs: dict[Any, Any], attrs: dict[Any, Any], o: Any
+) -> dict[str, Any]:
+    """`tilewright_contract::KernelSpec` of what Triton bound."""
+    params: list[dict[str, str]] = []
+    for name, ty in signature.items():
+        _flatten_type(rec, name, ty, params)
+    options: dict[str, Any] = {
+        "num_warps": o.num_warps,
+        "num_stages": o.num_stages,
+        "num_ctas": o.num_ctas,
+        "enable_fp_fusion": bool(o.enable_fp_fusion),
+        "launch_cooperative_grid": bool(o.launch_cooperative_grid),
+        "launch_pdl": bool(getattr(o, "launch_pdl", False)),
+    }
+    if getattr(o, "maxnreg", None) is not None:
+        options["maxnreg"] = operator.index(o.maxnreg)
+    return {
+        "function": fn.__name__,
+        "params": params,
+        "constexprs": {_path(path): constexpr(rec, value) for path, value in constexprs.items()},
+        "attrs": {_path(path): [[str(a), operator.index(v)] for a, v in pairs] for path, pairs in attrs.items()},
+        "options": options,
+    }
+
+
+def _path(path: tuple[int, ...]) -> str:
+    return ".".join(str(i) for i in path)
+
+
+def _flatten_type(rec: Recorder, name: str, ty: Any, params: list[dict[str, str]]) -> None:
+    if isinstance(ty, tuple):
+        if hasattr(ty, "_fields"):
+            rec.find("named-tuple", "unsupported", f"kernel argument {name} is a named tuple")
+            raise TraceEnd
+        for i, item in enumerate(ty):
+            _flatten_type(rec, f"{name}.{i}", item, params)
+    else:
+        params.append({"name": name, "ty": str(ty)})
+
+
+def constexpr(rec: Recorder, value: Any) -> dict[str, Any]:
+    """A compile-time value as `tilewright_contract::Constexpr`."""
+    if isinstance(value, tl.constexpr):
+        return constexpr(rec, value.value)
+    if value is None:
+        return {"kind": "none"}
+    if isinstance(value, (bool, int, float)):
+        return {"kind": "number", "value": number(value)}
+    if isinstance(value, str):
+        return {"kind": "str", "value": str(value)}
+    if isinstance(value, tl.dtype):
+        return {"kind": "dtype", "value": str(value)}
+    if isinstance(value, JITFunction):
+        _check_function(rec.session, rec, value)
+        return {"kind": "function", "value": value.__name__}
+    if isinstance(value, (tuple, list, tl.tuple)):
+        return {"kind": "tuple", "items": [constexpr(rec, item) for item in value]}
+    if type(value).__module__ == "numpy" and hasattr(value, "item"):
+        return constexpr(rec, value.item())
+    rec.find("constexpr-kind", "unsupported", f"a constexpr of type {type(value).__name__} is not supported")
+    raise TraceEnd
+
+
+# arguments --------------------------------------------------------------------------------------------------------------
+
+
+def _leaves(values: Any) -> list[Any]:
+    if isinstance(values, (tuple, list, tl.tuple)):
+        return [leaf for value in values for leaf in _leaves(value)]
+    if isinstance(values, TensorDescriptor):
+        return [values.base]
+    if isinstance(values, TensorWrapper):
+        return [values.base]
+    return [values]
+
+
+def runtime_args(rec: Recorder, spec: dict[str, Any], values: list[Any]) -> list[dict[str, Any]]:
+    """The launch's arguments without its constexprs."""
+    flat: list[Any] = []
+    for value in values:
+        _flatten_value(value, flat)
+    if len(flat) != len(spec["params"]):
+        raise TypeError(f"kernel {spec['function']} takes {len(spec['params'])} arguments, but {len(flat)} were given")
+    return [
+        argument(rec, position, param["ty"], value)
+        for position, (param, value) in enumerate(zip(spec["params"], flat, strict=True))
+        if param["ty"] != "constexpr"
+    ]
+
+
+def _flatten_value(value: Any, flat: list[Any]) -> None:
+    if isinstance(value, (tuple, tl.tuple)):
+        for item in value:
+            _flatten_value(item, flat)
+    else:
+        flat.append(value)
+
+
+def argument(rec: Recorder, position: int, ty: str, value: Any) -> dict[str, Any]:
+    """One run-time argument as `tilewright_contract::Arg`."""
+    if isinstance(value, TensorDescriptor):
+        return _descriptor(rec, position, value)
+    if isinstance(value, TensorWrapper):
+        value = value.base
+    if isinstance(value, torch.Tensor):
+        _on_device(position, value)
+        if ty.startswith("*"):
+            view_offset = value.storage_offset() * value.element_size()
+            return {"kind": "pointer", "buffer": rec.buffer(value), "offset": int(view_offset)}
+    if hasattr(value, "data_ptr"):
+        rec.find("foreign-pointer", "untraceable", f"kernel argument {position} is a {type(value).__name__}, not a tensor")
+        raise TraceEnd
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value in rec.seeds:
+            return rec.seeds[value]
+        pointer = rec.pointer_at(value) if value > 2**40 else None
+        if pointer is not None:
+            return pointer
+    if type(value).__module__ == "numpy" and hasattr(value, "item"):
+        value = value.item()
+    return {"kind": "scalar", "value": number(value)}
+
+
+def _on_device(position: int, tensor: torch.Tensor) -> None:
+    if tensor.device.type != "cuda":
+        raise ValueError(
+            f"Pointer argument (at {position}) cannot be accessed from Triton ({tensor.device.type} tensor?)"
+        )
+
+
+def _descriptor(rec: Recorder, position: int, value: TensorDescriptor) -> dict[str, Any]:
+    _on_device(position, value.base)
+    base = rec.ref(value.base)
+    tensor = {**base, "shape": [int(n) for n in value.shape], "strides": [int(n) for n in value.strides]}
+    return {
+        "kind": "descriptor",
+        "tensor": tensor,
+        "block_shape": [int(n) for n in value.block_shape],
+        "padding": str(value.padding),
+    }

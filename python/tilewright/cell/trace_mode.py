@@ -1,0 +1,132 @@
+"""The fake tensor mode that records: what it sees is seen in its own dispatch, below every mode a file can push."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._library.custom_ops import OPDEFS
+from torch._library.utils import is_builtin
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils import _pytree as pytree
+
+from .trace_ops import bind, classify, is_composite, literal_of
+from .trace_record import LITERAL_LIMIT, Recorder, storage_of
+
+if TYPE_CHECKING:
+    from .trace import Session
+
+_LIFTS = ("aten::lift_fresh", "aten::lift_fresh_copy", "aten::lift")
+
+
+class RecordingMode(FakeTensorMode):
+    """Fake tensors whose ops become steps of `session.rec` while `forward` runs."""
+
+    # CUDA is claimed to be available, but no device may be initialised.
+    avoid_device_init = True
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(allow_non_fake_inputs=True)
+        self._session = session
+        self._inside = False
+
+    def dispatch(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if self._inside:
+            return super().dispatch(func, types, args, kwargs)
+        with torch._C.DisableTorchFunction():
+            return self._outermost(func, types, args, kwargs)
+
+    def _outermost(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        session = self._session
+        rec = session.rec
+        row = classify(func)
+        if row is None and isinstance(func, torch._ops.OpOverload):
+            if not is_builtin(func):
+                return self._custom_op(func, args, kwargs)
+            if is_composite(func):
+                with torch._C._EnableTorchFunction(), self:
+                    out = func.decompose(*args, **kwargs)
+                if out is not NotImplemented:
+                    return out
+        if row is not None and row.kind == "read" and not _is_constant(args):
+            value = rec.seed_value(args[0]) if rec is not None and isinstance(args[0], torch.Tensor) else None
+            return session.reads_data(func._schema.name) if value is None else value
+        if rec is not None:
+            args, kwargs = self._adopt_real(rec, func, args, kwargs)
+        self._inside = True
+        try:
+            out = super().dispatch(func, types, args, kwargs)
+            if out is not NotImplemented and rec is not None:
+                self._record(rec, func, row, args, kwargs, out)
+        finally:
+            self._inside = False
+        return out
+
+    def _adopt_real(self, rec: Recorder, func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """Real tensors (made by numpy, say) become literals: their numbers are in the file."""
+        if getattr(func, "_schema", None) is not None and func._schema.name in _LIFTS:
+            return args, kwargs
+
+        def adopt(value: Any) -> Any:
+            if not isinstance(value, torch.Tensor) or isinstance(value, FakeTensor):
+                return value
+            known = rec.world.sources.get(storage_of(value)._cdata)
+            fake = self.fake_tensor_converter.from_real_tensor(self, value, make_constant=value.numel() <= LITERAL_LIMIT)
+            if known is not None:
+                rec.world.sources[rec.world.hold(storage_of(fake))] = known
+            elif not rec.knows(fake):
+                rec.adopt(fake)
+                literal_of(rec, fake, value)
+            return fake
+
+        return pytree.tree_map(adopt, (args, kwargs))
+
+    def _record(self, rec: Recorder, func: Any, row: Any, args: Any, kwargs: Any, out: Any) -> None:
+        outputs = [t for t in pytree.tree_leaves(out) if isinstance(t, torch.Tensor)]
+        shared = {storage_of(t)._cdata for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
+        for tensor in outputs:
+            if storage_of(tensor)._cdata not in shared:
+                rec.adopt(tensor)
+        if row is None:
+            self._compute(rec, func, args, kwargs, outputs)
+        elif func._schema.name in _LIFTS:
+            if not isinstance(args[0], FakeTensor):
+                literal_of(rec, out, args[0])
+        elif row.handler is not None:
+            row.handler(rec, bind(func, args, kwargs), out)
+
+    def _compute(self, rec: Recorder, func: Any, args: Any, kwargs: Any, outputs: list[torch.Tensor]) -> None:
+        constants = [getattr(t, "constant", None) for t in outputs]
+        if constants and all(c is not None for c in constants):
+            for tensor, real in zip(outputs, constants, strict=True):
+                literal_of(rec, tensor, real)
+            return
+        name = str(func)
+        rec.find(
+            "torch-compute",
+            "proof",
+            f"torch computes {name}{self._session.source.quote()}",
+            help="Compute it in a Triton kernel.",
+        )
+        for tensor in outputs:
+            rec.written(tensor)
+
+    def _custom_op(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Runs an op of the file's own through its implementation, so that what it does is seen."""
+        definition = OPDEFS.get(func._schema.name)
+        with torch._C._EnableTorchFunction(), self:
+            if definition is not None:
+                functions = definition._backend_fns
+                implementation = functions.get("cuda") or functions.get(None) or definition._init_fn
+                return implementation(*args, **kwargs)
+            for key in ("CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd"):
+                if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key):
+                    return func._op_dk(getattr(torch._C.DispatchKey, key), *args, **kwargs)
+        raise NotImplementedError(f"{func} has no implementation for CUDA")
+
+
+def _is_constant(args: Any) -> bool:
+    """Whether every tensor in the arguments is known number by number from the file."""
+    tensors = [t for t in pytree.tree_leaves(args) if isinstance(t, torch.Tensor)]
+    return all(not isinstance(t, FakeTensor) or t.constant is not None for t in tensors)

@@ -1,0 +1,348 @@
+"""What one trace writes down: storages, buffers, steps and findings of a plan.
+
+A `World` lives as long as one `ModelNew`: it knows which storages are inputs, weights or constants. A `Recorder`
+lives for one call of `forward` and turns what it is told into the JSON form of `tilewright_contract::Plan`.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+MAX_STEPS = 100_000
+MAX_FINDINGS = 200
+LITERAL_LIMIT = 1024
+
+DTYPES: dict[torch.dtype, str] = {
+    getattr(torch, name): name
+    for name in (
+        "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float8_e4m3fn float8_e5m2 "
+        "float16 bfloat16 float32 float64"
+    ).split()
+}
+
+_disable_torch_function = torch._C.DisableTorchFunction
+_untyped_storage = torch.Tensor.untyped_storage
+_stride = torch.Tensor.stride
+_offset = torch.Tensor.storage_offset
+
+
+class TraceEnd(BaseException):
+    """Stops a trace where it cannot go on; not an `Exception`, so that a candidate's `except` does not hide it."""
+
+
+def storage_of(tensor: torch.Tensor) -> torch.UntypedStorage:
+    """The tensor's storage, whatever torch-function modes the candidate has pushed."""
+    with _disable_torch_function():
+        return _untyped_storage(tensor)
+
+
+def number(value: Any) -> Any:
+    """A Python number as `tilewright_contract::Number`."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**64:
+        raise OverflowError(f"{value} does not fit 64 bits")
+    if not isinstance(value, (bool, int, float)):
+        raise TypeError(f"{type(value).__name__} is not a real number")
+    return value
+
+
+def view_of(tensor: torch.Tensor) -> dict[str, Any]:
+    """The tensor's layout as `tilewright_contract::View`. Raises `KeyError` for a dtype that the contract lacks."""
+    with _disable_torch_function():
+        size = tensor.dtype.itemsize
+        return {
+            "dtype": DTYPES[tensor.dtype],
+            "shape": [int(n) for n in tensor.shape],
+            "strides": [int(n) for n in _stride(tensor)],
+            "offset": int(_offset(tensor)) * size,
+        }
+
+
+def is_whole(view: dict[str, Any], nbytes: int) -> bool:
+    """Whether a view is contiguous and covers its storage exactly."""
+    size = getattr(torch, view["dtype"]).itemsize
+    want, strides = 1, []
+    for extent in reversed(view["shape"]):
+        strides.append(want)
+        want *= max(extent, 1)
+    contiguous = all(
+        s == w or n == 1 for s, w, n in zip(view["strides"], reversed(strides), view["shape"], strict=True)
+    )
+    return contiguous and view["offset"] == 0 and math.prod(view["shape"]) * size == nbytes
+
+
+def broadcast(view: dict[str, Any], shape: list[int]) -> dict[str, Any]:
+    """The view expanded to `shape` by strides of 0, as torch broadcasts."""
+    lead = len(shape) - len(view["shape"])
+    strides = [0] * lead + [
+        0 if have == 1 and want != 1 else stride
+        for have, want, stride in zip(view["shape"], shape[lead:], view["strides"], strict=True)
+    ]
+    return {**view, "shape": list(shape), "strides": strides}
+
+
+@dataclass
+class Source:
+    """Where a tensor that exists before `forward` gets its contents: a contiguous value, and the tensor it fills."""
+
+    source: dict[str, Any]
+    value: dict[str, Any]
+    nbytes: int
+    view: dict[str, Any]
+
+
+@dataclass
+class World:
+    """Storages that exist before `forward` runs, by the address of their `StorageImpl`."""
+
+    inputs: dict[int, int] = field(default_factory=dict)
+    sources: dict[int, list[Source]] = field(default_factory=dict)
+    keep: dict[int, torch.UntypedStorage] = field(default_factory=dict)
+
+    def hold(self, storage: torch.UntypedStorage) -> int:
+        """Keeps the storage alive, so that its address stays its name."""
+        key = storage._cdata
+        self.keep[key] = storage
+        return key
+
+
+class Recorder:
+    """Collects one plan."""
+
+    def __init__(self, world: World, session: Any) -> None:
+        self.world = world
+        self.session = session
+        self.buffers: list[dict[str, Any]] = []
+        self.kernels: list[dict[str, Any]] = []
+        self.kernel_index: dict[str, int] = {}
+        self.prelude: list[dict[str, Any]] = []
+        self.steps: list[dict[str, Any]] = []
+        self.choices: list[dict[str, Any]] = []
+        self.findings: list[dict[str, Any]] = []
+        self.tuners: dict[int, str] = {}
+        self.seeds: dict[int, dict[str, Any]] = {}
+        self.output: dict[str, Any] = {"kind": "none"}
+        self._index: dict[int, int] = {}
+        self._known: set[int] = set()
+        self._drawn: dict[int, tuple[int, int]] = {}
+        self._keep: list[torch.UntypedStorage] = []
+
+    # findings ---------------------------------------------------------------------------------------------------
+
+    def find(self, rule: str, tier: str, message: str, line: int | None = None, help: str | None = None) -> None:
+        """Adds a finding once; `line` defaults to the candidate's innermost frame."""
+        finding = {"rule": rule, "tier": tier, "message": message[:500], "line": self.line() if line is None else line}
+        if help:
+            finding["help"] = help
+        if finding not in self.findings and len(self.findings) < MAX_FINDINGS:
+            self.findings.append(finding)
+
+    def line(self) -> int:
+        return self.session.source.line()
+
+    # storages ---------------------------------------------------------------------------------------------------
+
+    def adopt(self, tensor: torch.Tensor) -> None:
+        """Remembers the storage of a tensor that a recorded op made."""
+        storage = storage_of(tensor)
+        if storage._cdata not in self._known:
+            self._known.add(storage._cdata)
+            self._keep.append(storage)
+
+    def knows(self, tensor: torch.Tensor) -> bool:
+        key = storage_of(tensor)._cdata
+        return key in self._known or key in self.world.inputs or key in self.world.sources
+
+    def buffer(self, tensor: torch.Tensor) -> int:
+        """Index of the tensor's storage in the plan."""
+        storage = storage_of(tensor)
+        key = storage._cdata
+        if key in self._index:
+            return self._index[key]
+        self._keep.append(storage)
+        if key in self.world.inputs:
+            return self._add(key, storage, {"kind": "input", "index": self.world.inputs[key]})
+        sources = self.world.sources.get(key)
+        if sources:
+            return self._add_source(key, storage, sources)
+        if key not in self._known:
+            self.find(
+                "unknown-storage",
+                "proof",
+                "this tensor's memory comes from no input, parameter or step that the trace saw",
+                help="Make tensors in forward or in __init__ with torch.empty, torch.zeros or the like.",
+            )
+        return self._add(key, storage, {"kind": "scratch"})
+
+    def _add(self, key: int | None, storage: torch.UntypedStorage | int, source: dict[str, Any]) -> int:
+        index = len(self.buffers)
+        self.buffers.append({"storage": storage, "source": source})
+        if key is not None:
+            self._index[key] = index
+        return index
+
+    def _add_source(self, key: int, storage: torch.UntypedStorage, sources: list[Source]) -> int:
+        """A weight or constant: its buffer itself where the layout is plain, else a copy into the tensor's layout."""
+        nbytes = storage.nbytes()
+        for source in sources:
+            if is_whole(source.view, nbytes) and source.value["dtype"] == source.view["dtype"]:
+                return self._add(key, storage, source.source)
+        index = self._add(key, storage, {"kind": "scratch"})
+        for source in sources:
+            origin = self._add(None, source.nbytes, source.source)
+            self.prelude.append(
+                {
+                    "op": "copy",
+                    "src": {"buffer": origin, **source.value},
+                    "dst": {"buffer": index, **source.view},
+                    "line": 0,
+                }
+            )
+        return index
+
+    def ref(self, tensor: torch.Tensor) -> dict[str, Any]:
+        """The tensor as `tilewright_contract::TensorRef`."""
+        try:
+            view = view_of(tensor)
+        except KeyError:
+            self.find("dtype", "unsupported", f"tensors of {tensor.dtype} are not supported")
+            raise TraceEnd from None
+        return {"buffer": self.buffer(tensor), **view}
+
+    # steps ------------------------------------------------------------------------------------------------------
+
+    def step(self, step: dict[str, Any]) -> None:
+        if len(self.steps) >= MAX_STEPS:
+            self.find("too-many-steps", "untraceable", f"forward makes more than {MAX_STEPS} steps")
+            raise TraceEnd
+        step["line"] = self.line()
+        self.session.streams.note(self, step["line"])
+        self.steps.append(step)
+
+    def copy(self, src: torch.Tensor, dst: torch.Tensor) -> None:
+        """`dst = src`, broadcast and converted to dst's dtype."""
+        target = self.ref(dst)
+        origin = self.ref(src)
+        view = broadcast({k: v for k, v in origin.items() if k != "buffer"}, target["shape"])
+        self.step({"op": "copy", "src": {"buffer": origin["buffer"], **view}, "dst": target})
+        self._overwritten(dst)
+
+    def fill(self, dst: torch.Tensor, value: Any) -> None:
+        self.step({"op": "fill", "dst": self.ref(dst), "value": number(value)})
+        self._overwritten(dst)
+
+    def iota(self, dst: torch.Tensor, start: Any, step: Any) -> None:
+        self.step({"op": "iota", "dst": self.ref(dst), "start": number(start), "step": number(step)})
+        self._overwritten(dst)
+
+    def literal(self, dst: torch.Tensor, values: list[Any]) -> None:
+        """A tensor written as numbers in the file."""
+        if len(values) > LITERAL_LIMIT:
+            self.find(
+                "large-literal",
+                "proof",
+                f"a tensor of {len(values)} numbers is written into the file (at most {LITERAL_LIMIT})",
+            )
+            return
+        self.step({"op": "literal", "dst": self.ref(dst), "values": [number(v) for v in values]})
+        self._overwritten(dst)
+
+    def random(self, dst: torch.Tensor, distribution: dict[str, Any]) -> None:
+        self.step({"op": "random", "dst": self.ref(dst), "distribution": distribution})
+        self._overwritten(dst)
+        if distribution["kind"] == "randint" and dst.numel() == 1:
+            self._drawn[storage_of(dst)._cdata] = (distribution["low"], distribution["high"])
+
+    def written(self, dst: torch.Tensor) -> None:
+        """An op or a launch wrote to the tensor in a way that no step describes."""
+        self._overwritten(dst)
+
+    def _overwritten(self, dst: torch.Tensor) -> None:
+        if self._drawn:
+            self._drawn.pop(storage_of(dst)._cdata, None)
+
+    def seed_value(self, tensor: torch.Tensor) -> int | None:
+        """A stand-in for `torch.randint(...).item()`: the value that marks the seed, or None if it is not one."""
+        drawn = self._drawn.get(storage_of(tensor)._cdata)
+        if drawn is None:
+            return None
+        low, high = drawn
+        span = high - low
+        # Odd and in the upper half: typed like most draws, and not specialised on divisibility.
+        value = high - 1 - self.session.rng.randrange(max(span // 2, 1))
+        if value % 2 == 0 and value > low:
+            value -= 1
+        self.seeds[value] = {"kind": "seed", "index": len(self.seeds), "low": low, "high": high}
+        return value
+
+    def kernel(self, spec: dict[str, Any]) -> int:
+        """Index of the specialisation in the plan."""
+        name = repr(spec)
+        if name not in self.kernel_index:
+            self.kernel_index[name] = len(self.kernels)
+            self.kernels.append(spec)
+        return self.kernel_index[name]
+
+    # pointers ---------------------------------------------------------------------------------------------------
+
+    def pointer_at(self, address: int) -> dict[str, Any] | None:
+        """The argument that an integer stands for if `data_ptr()` gave it out (plus an offset inside the storage)."""
+        found = self.session.addresses.find(address)
+        if found is None:
+            return None
+        storage, offset = found
+        key = storage._cdata
+        if key in self._index:
+            index = self._index[key]
+        else:
+            probe = self.session.tensor_over(storage)
+            index = self.buffer(probe)
+        return {"kind": "pointer", "buffer": index, "offset": offset}
+
+    # result -----------------------------------------------------------------------------------------------------
+
+    def plan(self) -> dict[str, Any]:
+        """The plan as JSON."""
+        buffers = [
+            {"nbytes": b["storage"] if isinstance(b["storage"], int) else b["storage"].nbytes(), "source": b["source"]}
+            for b in self.buffers
+        ]
+        return {
+            "schema": "tilewright.plan/1",
+            "buffers": buffers,
+            "kernels": self.kernels,
+            "steps": self.prelude + self.steps,
+            "output": self.output,
+            "choices": self.choices,
+            "findings": self.findings,
+        }
+
+
+class Addresses:
+    """Gives storages pretend device addresses: unique, aligned like the CUDA allocator's, different in each trace."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._next = 0x7F_0000_0000_00 + rng.randrange(1 << 20) * (1 << 21)
+        self._by_key: dict[int, int] = {}
+        self._blocks: list[tuple[int, torch.UntypedStorage]] = []
+
+    def of(self, storage: torch.UntypedStorage) -> int:
+        key = storage._cdata
+        if key not in self._by_key:
+            self._by_key[key] = self._next
+            self._blocks.append((self._next, storage))
+            self._next += (storage.nbytes() + (2 << 21)) // (1 << 21) * (1 << 21)
+        return self._by_key[key]
+
+    def find(self, address: int) -> tuple[torch.UntypedStorage, int] | None:
+        """The storage that an address lies in, and the byte offset there."""
+        for base, storage in self._blocks:
+            if base <= address <= base + storage.nbytes():
+                return storage, address - base
+        return None

@@ -1,0 +1,111 @@
+"""The candidate as a file: writing it where `inspect` finds it, importing it, and finding its lines."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import textwrap
+import types
+from typing import Any
+
+MODULE = "candidate"
+
+
+class Source:
+    """The candidate's file in the scratch folder.
+
+    `kernels` are the jit functions that the screen cut out: name and line of the `def` or of a decorator.
+    """
+
+    def __init__(self, text: str, scratch: str, kernels: list[dict[str, Any]]) -> None:
+        self.text = text
+        self.path = os.path.join(os.path.abspath(scratch), f"{MODULE}.py")
+        with open(self.path, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        self.tree = ast.parse(text, self.path)
+        self.code = compile(text, self.path, "exec", dont_inherit=True)
+        self.kernels = {(k["name"], k["line"]) for k in kernels}
+        self._bodies = self._kernel_bodies()
+
+    def _kernel_bodies(self) -> dict[str, set[str]]:
+        """Text of each named kernel from its `def` on, as the file has it."""
+        lines = self.text.splitlines(keepends=True)
+        bodies: dict[str, set[str]] = {}
+        for node in ast.walk(self.tree):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if any((node.name, line) in self.kernels for line in range(first, node.lineno + 1)):
+                text = textwrap.dedent("".join(lines[node.lineno - 1 : node.end_lineno]))
+                bodies.setdefault(node.name, set()).add(text.strip())
+        return bodies
+
+    def is_kernel(self, name: str, body: str) -> bool:
+        """Whether a jit function of this name and text is one of those that the screen cut out."""
+        return body.strip() in self._bodies.get(name, ())
+
+    def import_module(self) -> types.ModuleType:
+        """Runs the file as a module named like any other."""
+        module = types.ModuleType(MODULE)
+        module.__file__ = self.path
+        sys.modules[MODULE] = module
+        exec(self.code, module.__dict__)
+        return module
+
+    def line(self) -> int:
+        """Line of the innermost frame inside the candidate; 0 outside it."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            if frame.f_code.co_filename == self.path:
+                return frame.f_lineno
+            frame = frame.f_back
+        return 0
+
+    def quote(self) -> str:
+        """The current line's text, to end a message with; empty outside the candidate."""
+        line = self.line()
+        lines = self.text.splitlines()
+        return f": `{lines[line - 1].strip()[:160]}`" if 0 < line <= len(lines) else ""
+
+    def store_line(self, name: str) -> int:
+        """Line of the first place where the file stores to an attribute, variable or item of this name; 0 if none."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+                node = node.value
+                if getattr(node, "attr", getattr(node, "id", None)) == name:
+                    return node.lineno
+            elif isinstance(getattr(node, "ctx", None), ast.Store):
+                if getattr(node, "attr", getattr(node, "id", None)) == name:
+                    return node.lineno
+        return 0
+
+    def error(self, kind: str, exception: BaseException) -> dict[str, Any]:
+        """The exception as an error response; only frames of the candidate are shown."""
+        line, frames = None, []
+        trace = exception.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.path:
+                line = trace.tb_lineno
+                frames.append(f"line {line}, in {trace.tb_frame.f_code.co_name}")
+            trace = trace.tb_next
+        if isinstance(exception, SyntaxError) and exception.filename == self.path:
+            line = exception.lineno
+        return error(kind, exception, line, frames)
+
+
+def error(kind: str, exception: BaseException, line: int | None, frames: list[str] | None = None) -> dict[str, Any]:
+    """An error response of the cell's protocol."""
+    try:
+        message = str(exception)
+    except BaseException:
+        message = "(its message cannot be printed)"
+    return {
+        "error": {
+            "kind": kind,
+            "type": type(exception).__name__,
+            "message": message[:2000],
+            "line": line,
+            "traceback": "\n".join((frames or [])[-20:]),
+        }
+    }

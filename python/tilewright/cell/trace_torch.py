@@ -1,0 +1,361 @@
+"""What torch answers while a candidate is traced: `torch.cuda` as on the target, and fake tensors that behave.
+
+Everything here changes the process for good, so it is called only in a job's own forked child.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch._subclasses.fake_tensor as fake_tensor
+from torch._subclasses.fake_tensor import FakeTensor
+
+from .trace_device import DeviceProperties
+from .trace_record import Recorder, TraceEnd, storage_of
+
+if TYPE_CHECKING:
+    from .trace import Session
+
+DEVICE = torch.device("cuda", 0)
+
+
+class Streams:
+    """Which stream is current, and whether work on side streams is ordered against the default stream.
+
+    The rule is simple: a side stream must wait for the default stream before its first step and after any later step
+    of the default stream, and the default stream (or the host) must wait for it in the end.
+    """
+
+    def __init__(self) -> None:
+        self.default = Stream(self, 0)
+        self.current = self.default
+        self._joined: set[int] = set()
+        self._pending: dict[int, int] = {}
+        self._count = 0
+
+    def reset(self) -> None:
+        self.current = self.default
+        self._joined.clear()
+        self._pending.clear()
+
+    def new(self) -> Stream:
+        self._count += 1
+        return Stream(self, self._count)
+
+    def note(self, rec: Recorder, line: int) -> None:
+        """A step is recorded under the current stream."""
+        index = self.current.index
+        if index == 0:
+            self._joined.clear()
+        elif index in self._joined:
+            self._pending[index] = line
+        else:
+            _side_stream(rec, line, "runs on a side stream that does not wait for the default stream")
+
+    def order(self, waiting: int, finished: int) -> None:
+        """Stream `waiting` waits for all work so far of stream `finished`."""
+        if finished == 0:
+            self._joined.add(waiting)
+        if waiting == 0:
+            self._pending.pop(finished, None)
+
+    def finish(self, rec: Recorder) -> None:
+        """`forward` returned: nothing may still be running elsewhere."""
+        for line in self._pending.values():
+            _side_stream(rec, line, "runs on a side stream that nothing waits for")
+        if self.current.index != 0:
+            _side_stream(rec, None, "forward leaves a side stream as the current stream")
+
+    def synchronize(self) -> None:
+        self._pending.clear()
+
+
+def _side_stream(rec: Recorder, line: int | None, message: str) -> None:
+    rec.find(
+        "side-stream",
+        "proof",
+        message,
+        line,
+        help="Launch on the current stream, or order the streams with wait_stream in both directions.",
+    )
+
+
+class Event:
+    """Stands for `torch.cuda.Event`: keeps the order of streams, has no times."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._stream = 0
+        self.cuda_event = 0
+
+    def record(self, stream: Stream | None = None) -> None:
+        self._stream = (stream or torch.cuda.current_stream()).index
+
+    def wait(self, stream: Stream | None = None) -> None:
+        (stream or torch.cuda.current_stream()).wait_event(self)
+
+    def query(self) -> bool:
+        return True
+
+    def synchronize(self) -> None:
+        torch.cuda.default_stream()._streams.order(0, self._stream)
+
+    def elapsed_time(self, end: Event) -> float:
+        return _clock_read()
+
+
+class Stream:
+    """Stands for `torch.cuda.Stream`."""
+
+    def __init__(self, streams: Streams, index: int) -> None:
+        self._streams = streams
+        self.index = index
+        self.cuda_stream = index
+        self.stream_id = index
+        self.device = DEVICE
+        self.device_index = 0
+        self.priority = 0
+
+    def wait_stream(self, stream: Stream) -> None:
+        self._streams.order(self.index, stream.index)
+
+    def wait_event(self, event: Event) -> None:
+        self._streams.order(self.index, event._stream)
+
+    def record_event(self, event: Event | None = None) -> Event:
+        event = event or Event()
+        event.record(self)
+        return event
+
+    def synchronize(self) -> None:
+        self._streams.order(0, self.index)
+
+    def query(self) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and other.index == self.index
+
+    def __hash__(self) -> int:
+        return self.index
+
+    def __enter__(self) -> Stream:
+        self._previous = self._streams.current
+        self._streams.current = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._streams.current = self._previous
+
+
+class StreamContext:
+    """Stands for `torch.cuda.stream(...)`."""
+
+    def __init__(self, streams: Streams, stream: Stream | None) -> None:
+        self._streams, self._stream = streams, stream
+
+    def __enter__(self) -> None:
+        self._previous = self._streams.current
+        if self._stream is not None:
+            self._streams.current = self._stream
+
+    def __exit__(self, *exc: object) -> None:
+        self._streams.current = self._previous
+
+
+_session: Session | None = None
+
+
+def _clock_read() -> float:
+    _find("reads-clock", "untraceable", "the file measures time, so what it does depends on the machine")
+    raise TraceEnd
+
+
+def _find(rule: str, tier: str, message: str) -> None:
+    if _session is not None and _session.rec is not None:
+        _session.rec.find(rule, tier, message)
+
+
+def _refuse(rule: str, tier: str, message: str) -> Any:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        _find(rule, tier, message)
+        raise TraceEnd
+
+    return refuse
+
+
+def install(session: Session, properties: DeviceProperties) -> None:
+    """Makes this process answer as if the target were here."""
+    global _session
+    _session = session
+    _install_cuda(session.streams, properties)
+    _install_fake_tensor(session)
+    _install_module_apply()
+    _install_clock(session)
+
+
+def _install_cuda(streams: Streams, properties: DeviceProperties) -> None:
+    cuda = torch.cuda
+    capability = (properties.major, properties.minor)
+
+    def make_stream(*args: Any, **kwargs: Any) -> Stream:
+        return streams.new()
+
+    def set_stream(stream: Stream | None) -> None:
+        if stream is not None:
+            streams.current = stream
+
+    answers: dict[str, Any] = {
+        "is_available": lambda: True,
+        "is_initialized": lambda: True,
+        "init": lambda: None,
+        "_lazy_init": lambda: None,
+        "device_count": lambda: 1,
+        "current_device": lambda: 0,
+        "set_device": lambda device: None,
+        "_exchange_device": lambda device: 0,
+        "_maybe_exchange_device": lambda device: 0,
+        "get_device_properties": lambda device=None: properties,
+        "get_device_capability": lambda device=None: capability,
+        "get_device_name": lambda device=None: properties.name,
+        "get_arch_list": lambda: [f"sm_{properties.major}{properties.minor}"],
+        "is_bf16_supported": lambda including_emulation=True: properties.major >= 8,
+        "is_tf32_supported": lambda: properties.major >= 8,
+        "synchronize": lambda device=None: streams.synchronize(),
+        "empty_cache": lambda: None,
+        "ipc_collect": lambda: None,
+        "memory_allocated": lambda device=None: 0,
+        "max_memory_allocated": lambda device=None: 0,
+        "memory_reserved": lambda device=None: 0,
+        "max_memory_reserved": lambda device=None: 0,
+        "reset_peak_memory_stats": lambda device=None: None,
+        "mem_get_info": lambda device=None: (properties.total_memory, properties.total_memory),
+        "manual_seed": lambda seed: None,
+        "manual_seed_all": lambda seed: None,
+        "is_current_stream_capturing": lambda: False,
+        "current_stream": lambda device=None: streams.current,
+        "default_stream": lambda device=None: streams.default,
+        "Stream": make_stream,
+        "stream": lambda stream: StreamContext(streams, stream),
+        "set_stream": set_stream,
+        "Event": Event,
+        "graph": _refuse("cuda-graph", "untraceable", "CUDA graphs captured by the file itself cannot be traced"),
+        "CUDAGraph": _refuse("cuda-graph", "untraceable", "CUDA graphs captured by the file itself cannot be traced"),
+        "_compile_kernel": _refuse("foreign-kernel", "proof", "kernels that are not Triton are not allowed"),
+    }
+    for name, answer in answers.items():
+        setattr(cuda, name, answer)
+    cuda.streams.Stream, cuda.streams.Event = make_stream, Event
+    torch.accelerator.is_available = lambda: True
+    torch.accelerator.current_accelerator = lambda check_available=False: DEVICE
+    torch.accelerator.synchronize = answers["synchronize"]
+    torch._C._cuda_getCurrentRawStream = lambda device: streams.current.index
+
+
+def _install_fake_tensor(session: Session) -> None:
+    fake_tensor.init_gpu_context = lambda device: None
+
+    def data_ptr(self: torch.Tensor) -> int:
+        if not session.binding:
+            session.pointers_read += 1
+        with torch._C.DisableTorchFunction():
+            if self.numel() == 0:
+                return 0
+            return session.addresses.of(storage_of(self)) + self.storage_offset() * self.element_size()
+
+    def storage_ptr(self: torch.UntypedStorage) -> int:
+        session.pointers_read += 1
+        return session.addresses.of(self)
+
+    def read(name: str) -> Any:
+        def method(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            session.reads_data(f"Tensor.{name}")
+
+        return method
+
+    FakeTensor.data_ptr = data_ptr
+    torch.UntypedStorage.data_ptr = storage_ptr
+    for name in ("numpy", "__array__", "__dlpack__", "tolist"):
+        setattr(FakeTensor, name, read(name))
+
+    plain = torch.Tensor.data
+
+    def set_data(self: FakeTensor, value: torch.Tensor) -> None:
+        """`a.data = b` also moves a to b's device, which FakeTensor forgets."""
+        plain.__set__(self, value)
+        if isinstance(value, FakeTensor):
+            self.fake_device = value.fake_device
+
+    FakeTensor.data = property(plain.__get__, set_data)
+
+
+def _install_module_apply() -> None:
+    """`Module.to` and friends on fake parameters: torch's own way (swapping tensors) fails on them."""
+
+    def _apply(self: torch.nn.Module, fn: Any, recurse: bool = True) -> torch.nn.Module:
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for param in self._parameters.values():
+            if param is not None:
+                with torch.no_grad():
+                    param.data = fn(param.data)
+        for key, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[key] = fn(buffer)
+        return self
+
+    torch.nn.Module._apply = _apply
+
+
+def _install_clock(session: Session) -> None:
+    """Clocks that jump between calls of forward, so that what depends on time shows as a different plan."""
+    shift = session.clock
+    for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time"):
+        real, real_ns = getattr(time, name), getattr(time, f"{name}_ns")
+        setattr(time, name, lambda real=real: real() + shift.seconds)
+        setattr(time, f"{name}_ns", lambda real=real_ns: real() + int(shift.seconds * 1e9))
+
+    def sleep(seconds: float) -> None:
+        shift.seconds += max(float(seconds), 0.0)
+
+    time.sleep = sleep
+    real_datetime = datetime.datetime
+
+    class Shifted(real_datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return real_datetime.now(tz) + datetime.timedelta(seconds=shift.seconds)
+
+    Shifted.__name__ = Shifted.__qualname__ = "datetime"
+    datetime.datetime = Shifted
+
+
+@torch.no_grad()
+def first_use() -> None:
+    """Imports that torch makes at first use; called once in the zygote, before forking."""
+    import torch._dynamo  # noqa: F401  (importing it late changes torch.manual_seed)
+    import torch._higher_order_ops.triton_kernel_wrap  # noqa: F401
+    import torch.library  # noqa: F401
+
+    nn = torch.nn
+    with fake_tensor.FakeTensorMode():
+        layers = (
+            nn.Linear(2, 2),
+            nn.Conv1d(2, 2, 1),
+            nn.Conv2d(2, 2, 1),
+            nn.Conv3d(2, 2, 1),
+            nn.ConvTranspose2d(2, 2, 1),
+            nn.LayerNorm(2),
+            nn.BatchNorm2d(2),
+            nn.GroupNorm(1, 2),
+            nn.Embedding(2, 2),
+            nn.MultiheadAttention(2, 1),
+            nn.LSTM(2, 2),
+        )
+        x = torch.empty(4, 4, device="cuda")
+        (x.t().contiguous() + torch.zeros_like(x) @ x).softmax(-1).to(torch.float16).clone()
+        torch.cat([x, x]), torch.arange(4, device="cuda"), torch.tensor([1.0], device="cuda")
+        del layers

@@ -1,0 +1,41 @@
+//! Resource limits of a single process.
+
+use nix::sys::resource::{Resource, setrlimit};
+
+use crate::Limits;
+
+/// Threads that a job may have on top of its processes.
+pub(super) const THREADS: u32 = 32;
+
+/// Open descriptors at a time.
+const DESCRIPTORS: u64 = 256;
+
+/// Sets the limits of the calling process and of all that it starts.
+pub(super) fn limit(limits: &Limits) -> Result<(), String> {
+    let seconds = limits.cpu.as_millis().div_ceil(1000) as u64;
+    // Bytes of private writable memory, counted from what the child shares with the zygote. Address space would be
+    // the wrong measure: torch and CUDA reserve far more than they use.
+    let data = private_memory()?.saturating_add(limits.memory_bytes);
+    let tasks = u64::from(limits.processes.saturating_add(THREADS));
+    for (resource, value) in [
+        (Resource::RLIMIT_CORE, 0),
+        (Resource::RLIMIT_CPU, seconds.max(1)),
+        (Resource::RLIMIT_DATA, data),
+        (Resource::RLIMIT_FSIZE, limits.disk_bytes),
+        (Resource::RLIMIT_NOFILE, DESCRIPTORS),
+        (Resource::RLIMIT_NPROC, tasks),
+    ] {
+        setrlimit(resource, value, value).map_err(|error| format!("{resource:?}: {error}"))?;
+    }
+    Ok(())
+}
+
+/// Bytes that `RLIMIT_DATA` counts for the calling process now.
+fn private_memory() -> Result<u64, String> {
+    let status = std::fs::read_to_string("/proc/self/status").map_err(|error| format!("/proc/self/status: {error}"))?;
+    let kilobytes = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmData:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok())
+        .ok_or("/proc/self/status has no VmData")?;
+    Ok(kilobytes << 10)
+}

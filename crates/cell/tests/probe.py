@@ -1,0 +1,276 @@
+"""Test-only job kind: does one hostile (or plain) thing and says what came of it."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from typing import Any
+
+libc = ctypes.CDLL(None, use_errno=True)
+JOB_FD = 3
+
+
+def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
+    """Call the action that the request names with its arguments."""
+    arguments = dict(request)
+    return {"ok": globals()["do_" + arguments.pop("do")](scratch=scratch, **arguments)}
+
+
+def attempt(action: Any) -> str:
+    """Run something that should be refused; say how it was."""
+    try:
+        result = action()
+    except OSError as error:
+        return errno.errorcode.get(error.errno or 0, str(error))
+    return f"done: {result!r}"[:200]
+
+
+def syscall(number: int, *arguments: Any) -> str:
+    """A raw system call, by number on x86-64."""
+    result = libc.syscall(ctypes.c_long(number), *arguments)
+    return "done" if result >= 0 else errno.errorcode[ctypes.get_errno()]
+
+
+def do_echo(scratch: str, value: Any) -> Any:
+    return value
+
+
+def do_environment(scratch: str) -> Any:
+    initial = open("/proc/self/environ").read().split("\0")
+    return {"os": dict(os.environ), "initial": initial, "folder": os.getcwd(), "pid": os.getpid(), "uid": os.getuid()}
+
+
+def do_print(scratch: str, bytes: int) -> Any:
+    line = "x" * 1023 + "\n"
+    for _ in range(bytes // 1024):
+        sys.stdout.write(line)
+    return bytes
+
+
+def do_sleep(scratch: str) -> Any:
+    while True:
+        time.sleep(1)
+
+
+def do_spin(scratch: str) -> Any:
+    while True:
+        pass
+
+
+def do_fork(scratch: str, children: int) -> Any:
+    """Forks at most `children` sleeping children, each in a session of its own if it can."""
+    made = 0
+    for _ in range(children):
+        try:
+            pid = os.fork()
+        except OSError as error:
+            return {"made": made, "refused": errno.errorcode[error.errno]}
+        if pid == 0:
+            try:
+                os.setsid()
+            except OSError:
+                pass
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            time.sleep(600)
+            os._exit(0)
+        made += 1
+    return {"made": made, "refused": None}
+
+
+def do_threads(scratch: str, threads: int) -> Any:
+    import threading
+
+    made = 0
+    for _ in range(threads):
+        try:
+            threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+        except RuntimeError:
+            break
+        made += 1
+    return made
+
+
+def do_kill(scratch: str) -> Any:
+    os.fork if False else None
+    results = {}
+    for name, pid in [("parent", os.getppid()), ("group", 0), ("everyone", -1)]:
+        results[name] = attempt(lambda pid=pid: os.kill(pid, signal.SIGKILL))
+    return results
+
+
+def do_memory(scratch: str, bytes: int) -> Any:
+    blocks = []
+    for _ in range(bytes >> 20):
+        block = bytearray(1 << 20)
+        blocks.append(block)
+    return len(blocks)
+
+
+def do_shared_memory(scratch: str) -> Any:
+    import mmap
+
+    return attempt(lambda: mmap.mmap(-1, 1 << 20, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS))
+
+
+def do_disk(scratch: str, bytes: int, files: int) -> Any:
+    written = 0
+    block = b"x" * (1 << 20)
+    try:
+        for number in range(files):
+            with open(os.path.join(scratch, f"file{number}"), "wb", buffering=0) as file:
+                for _ in range(bytes // files >> 20):
+                    written += file.write(block)
+    except OSError as error:
+        return {"written": written, "refused": errno.errorcode[error.errno]}
+    return {"written": written, "refused": None}
+
+
+def do_files(scratch: str) -> Any:
+    """Leaves some honest files, and some that must not be taken over."""
+    os.makedirs(os.path.join(scratch, "a/b"))
+    with open(os.path.join(scratch, "a/b/data"), "w") as file:
+        file.write("hello")
+    os.symlink("/etc/passwd", os.path.join(scratch, "link"))
+    os.symlink("/", os.path.join(scratch, "root"))
+    with open(os.path.join(scratch, "sparse"), "wb") as file:
+        file.truncate(1 << 20)
+    return attempt(lambda: os.mkfifo(os.path.join(scratch, "pipe")))
+
+
+def do_socket(scratch: str) -> Any:
+    families = {"inet": socket.AF_INET, "inet6": socket.AF_INET6, "unix": socket.AF_UNIX, "netlink": 16, "packet": 17}
+    return {name: attempt(lambda f=family: socket.socket(f, socket.SOCK_STREAM)) for name, family in families.items()}
+
+
+def do_read(scratch: str, paths: list[str]) -> Any:
+    def look(path: str) -> Any:
+        return os.listdir(path) if os.path.isdir(path) else open(path, "rb").read(100)
+
+    return {path: attempt(lambda p=path: look(p)) for path in paths}
+
+
+def do_write(scratch: str, paths: list[str]) -> Any:
+    return {path: attempt(lambda p=path: open(p, "w").close()) for path in paths}
+
+
+def do_attributes(scratch: str, path: str) -> Any:
+    return {
+        "chmod": attempt(lambda: os.chmod(path, 0o777)),
+        "chown": attempt(lambda: os.chown(path, 0, 0)),
+        "utime": attempt(lambda: os.utime(path, (0, 0))),
+        "setxattr": attempt(lambda: os.setxattr(path, "user.x", b"1")),
+    }
+
+
+def do_processes(scratch: str, zygote: int) -> Any:
+    """What can be seen and done of other processes."""
+    seen = [name for name in os.listdir("/proc") if name.isdigit()] if os.path.isdir("/proc") else []
+    return {
+        "seen": seen,
+        "mem": attempt(lambda: open(f"/proc/{zygote}/mem", "rb").read(1)),
+        "environ": attempt(lambda: open(f"/proc/{zygote}/environ", "rb").read(10)),
+        "ptrace": syscall(101, ctypes.c_long(16), ctypes.c_long(zygote), None, None),
+        "process_vm_readv": syscall(310, ctypes.c_long(zygote), None, 0, None, 0, 0),
+        "pidfd_open": syscall(434, ctypes.c_long(zygote), ctypes.c_long(0)),
+    }
+
+
+def do_calls(scratch: str) -> Any:
+    """Raw system calls that must be refused, by their x86-64 numbers."""
+    zero = ctypes.c_long(0)
+    numbers = {
+        "mount": 165, "umount2": 166, "unshare": 272, "setns": 308, "bpf": 321, "perf_event_open": 298, "keyctl": 250,
+        "userfaultfd": 323, "kexec_load": 246, "memfd_create": 319, "shmget": 29, "setsid": 112, "personality": 135,
+        "io_uring_setup": 425, "clone3": 435, "open_by_handle_at": 304, "setresuid": 117, "fchmodat2": 452,
+        "x32_getpid": 0x40000000 + 39, "socket": 41,
+    }  # fmt: skip
+    refused = {name: syscall(number, zero, zero, zero, zero, zero) for name, number in numbers.items()}
+    new_user = ctypes.c_long(0x10000000 | 17)
+    refused["clone_newuser"] = syscall(56, new_user, zero, zero, zero, zero)
+    for name, option in {"pdeathsig": 1, "dumpable": 4}.items():
+        refused[f"prctl_{name}"] = syscall(157, ctypes.c_long(option), ctypes.c_long(1 if name == "dumpable" else 0))
+    return refused
+
+
+def do_descriptors(scratch: str) -> Any:
+    """Open descriptors, found by trying them all."""
+    found = {}
+    for fd in range(4096):
+        try:
+            found[fd] = os.readlink(f"/proc/self/fd/{fd}")
+        except PermissionError:
+            found[fd] = "open"
+        except OSError:
+            try:
+                os.fstat(fd)
+                found[fd] = "open"
+            except OSError:
+                pass
+    return found
+
+
+def do_garbage(scratch: str, bytes: str) -> Any:
+    os.write(JOB_FD, bytes.encode("latin-1"))
+    return "sent"
+
+
+def do_huge(scratch: str) -> Any:
+    os.write(JOB_FD, struct.pack("<I", 0xFFFFFFFF))
+    while True:
+        os.write(JOB_FD, b"x" * 65536)
+
+
+def do_half(scratch: str) -> Any:
+    os.write(JOB_FD, struct.pack("<I", 100) + b'{"a":')
+    os._exit(0)
+
+
+def do_answer_and_stay(scratch: str) -> Any:
+    text = json.dumps({"ok": "early"}).encode()
+    os.write(JOB_FD, struct.pack("<I", len(text)) + text)
+    time.sleep(600)
+
+
+def do_exit(scratch: str, status: int) -> Any:
+    os._exit(status)
+
+
+def do_crash(scratch: str) -> Any:
+    ctypes.string_at(0)
+
+
+def do_raise(scratch: str) -> Any:
+    raise KeyError("probe")
+
+
+def do_system_exit(scratch: str) -> Any:
+    raise SystemExit(0)
+
+
+def do_close_all(scratch: str) -> Any:
+    os.closerange(0, 100)
+    time.sleep(600)
+
+
+def do_program(scratch: str, command: list[str]) -> Any:
+    def start() -> Any:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout[:100], done.stderr[:200]
+
+    return attempt(start)
+
+
+def do_torch(scratch: str) -> Any:
+    import torch
+
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(64, 32)
+    return float(layer(torch.ones(4, 64)).sum())

@@ -1,0 +1,50 @@
+//! `tilewright._core`: the Rust that the Python package needs. Documents cross as JSON text.
+
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+pyo3::create_exception!(_core, ConfineError, PyRuntimeError, "A sandbox layer that must be there is missing.");
+
+/// The native part of Tilewright's Python package.
+#[pymodule]
+mod _core {
+    use super::*;
+
+    #[pymodule_export]
+    use super::{confine, enter_pid_namespace, leave_pid_namespace, prepare_zygote};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("ConfineError", module.py().get_type::<ConfineError>())
+    }
+}
+
+/// Confine the calling process, which must have one thread, for good.
+///
+/// Takes a `Confinement` and returns a `Confined` (both documents of the Rust crate tilewright-cell), as JSON text.
+/// After a ConfineError the process is half confined and must end.
+#[pyfunction]
+fn confine(confinement: &str) -> PyResult<String> {
+    let confinement = serde_json::from_str(confinement).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let confined = tilewright_cell::confine(&confinement).map_err(|error| ConfineError::new_err(error.to_string()))?;
+    serde_json::to_string(&confined).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Get the right to make namespaces, through a user namespace where the user has none. Once, with one thread.
+#[pyfunction]
+fn prepare_zygote() -> String {
+    tilewright_cell::prepare_zygote()
+}
+
+/// Have the next fork make a child in a process id namespace of its own. False where that is not allowed.
+#[pyfunction]
+fn enter_pid_namespace() -> bool {
+    tilewright_cell::enter_pid_namespace()
+}
+
+/// Have forks make children in this process's own namespace again.
+#[pyfunction]
+fn leave_pid_namespace() -> PyResult<()> {
+    tilewright_cell::leave_pid_namespace().map_err(|error| PyOSError::new_err(error.to_string()))
+}

@@ -1,0 +1,195 @@
+"""The zygote: imports torch and Triton once, then forks one child for every job.
+
+It runs no job itself, holds no request, no data and no secret, and has exactly one thread: it forks, hands
+each child's pidfd to the Rust side, and reports exits. When the control socket closes it kills all children and ends.
+"""
+
+from __future__ import annotations
+
+import gc
+import glob
+import importlib
+import importlib.util
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+from types import ModuleType
+from typing import Any, NoReturn
+
+KINDS = ("oracle", "trace", "init", "ttir", "binary", "direct", "author")
+"""Job kinds; each is served by the module of this package with the same name."""
+
+
+def serve(control_fd: int, test_kinds: dict[str, str]) -> NoReturn:
+    """Import, warm up, say `ready` and serve. `test_kinds` maps further kinds to handler files."""
+    started = time.monotonic()
+    control = socket.socket(fileno=control_fd)
+    control.set_inheritable(False)
+    from tilewright import _core
+
+    prepared = _core.prepare_zygote()
+    handlers = load_handlers(test_kinds)
+    gc.collect()
+    gc.freeze()
+    gc.disable()  # a collection in the zygote would unshare pages with every child
+    Zygote(control, handlers).run(ready(handlers, prepared, time.monotonic() - started))
+
+
+def load_handlers(test_kinds: dict[str, str]) -> dict[str, ModuleType]:
+    """Import every handler that exists, with torch and Triton, and let each warm what its children need."""
+    import torch
+    import triton  # noqa: F401
+
+    torch.set_num_threads(1)
+    handlers = {}
+    for kind in KINDS:
+        name = f"tilewright.cell.{kind}"
+        if importlib.util.find_spec(name) is not None:
+            handlers[kind] = importlib.import_module(name)
+    for kind, path in test_kinds.items():
+        spec = importlib.util.spec_from_file_location(f"tilewright_test_{kind}", path)
+        assert spec is not None and spec.loader is not None
+        handlers[kind] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(handlers[kind])
+    for warm in {getattr(module, "warm", None) for module in handlers.values()} - {None}:
+        warm()
+    return handlers
+
+
+def ready(handlers: dict[str, ModuleType], prepared: str, seconds: float) -> dict[str, Any]:
+    """The message that opens service: versions, kinds, and what Python itself must be able to read in a child."""
+    import torch
+    import triton
+
+    return {
+        "ready": {
+            "python": sys.version.split()[0],
+            "torch": torch.__version__,
+            "triton": triton.__version__,
+            "kinds": sorted(handlers),
+            "seconds": seconds,
+            "user_namespace": prepared,
+            "read_paths": read_paths(),
+            "execute_paths": execute_paths(triton),
+        }
+    }
+
+
+def read_paths() -> list[str]:
+    """Folders that hold the interpreter, its packages and the system's libraries: read-only in every child."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    repository = os.path.dirname(package)  # of an editable installation: only the package in it is readable
+    folders = [sys.prefix, sys.base_prefix, sys.exec_prefix, package]
+    folders += [path for path in sys.path if os.path.isdir(path) and os.path.abspath(path) != repository]
+    folders += ["/usr", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/localtime"]
+    folders += ["/dev/null", "/dev/urandom", "/sys/devices/system/cpu"]
+    return [path for path in dict.fromkeys(folders) if os.path.exists(path)]
+
+
+def execute_paths(triton: ModuleType) -> list[str]:
+    """The assemblers that Triton ships, the only programs that a child may start, and the loader that starts them."""
+    loaders = glob.glob("/lib64/ld-linux-*.so.*") + glob.glob("/lib/ld-linux-*.so.*")
+    return [os.path.join(os.path.dirname(triton.__file__), "backends", "nvidia", "bin"), *loaders]
+
+
+class Zygote:
+    """The fork server. `jobs` maps the pid of each living child to its job."""
+
+    def __init__(self, control: socket.socket, handlers: dict[str, ModuleType]) -> None:
+        self.control = control
+        self.handlers = handlers
+        self.jobs: dict[int, int] = {}
+
+    def run(self, greeting: dict[str, Any]) -> NoReturn:
+        """Answer control messages and reap children until the control socket closes."""
+        from tilewright.cell import channel
+
+        signal_read, signal_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(signal_write, warn_on_full_buffer=False)
+        selector = selectors.DefaultSelector()
+        selector.register(self.control, selectors.EVENT_READ)
+        selector.register(signal_read, selectors.EVENT_READ)
+        try:
+            channel.send_packet(self.control, greeting)
+            while True:
+                for key, _ in selector.select():
+                    if key.fd == signal_read:
+                        os.read(signal_read, 4096)
+                        self.reap()
+                    elif (packet := channel.receive_packet(self.control)) is not None:
+                        self.start(*packet)
+                    else:
+                        self.end()
+        except (ConnectionError, BrokenPipeError):
+            self.end()
+
+    def start(self, job: dict[str, Any], descriptors: list[int]) -> None:
+        """Fork the child of one job. The zygote's own copies of the job's descriptors are closed at once."""
+        from tilewright import _core
+        from tilewright.cell import channel, child
+
+        job_fd, output_fd = descriptors
+        handler = self.handlers.get(job["kind"])
+        try:
+            if handler is None:
+                channel.send_packet(self.control, {"refused": job["job"], "why": f"no handler for {job['kind']!r}"})
+                return
+            _core.enter_pid_namespace()
+            try:
+                pid = os.fork()
+                if pid == 0:
+                    child.main(job, handler.run, job_fd, output_fd)
+            finally:
+                _core.leave_pid_namespace()
+        except OSError as error:
+            channel.send_packet(self.control, {"refused": job["job"], "why": f"fork: {error}"})
+            return
+        finally:
+            os.close(job_fd)
+            os.close(output_fd)
+        self.jobs[pid] = job["job"]
+        pidfd = os.pidfd_open(pid)
+        channel.send_packet(self.control, {"started": job["job"], "pid": pid}, (pidfd,))
+        os.close(pidfd)
+
+    def reap(self) -> None:
+        """Report every child that has ended, after killing what may be left of its process group."""
+        from tilewright.cell import channel
+
+        while True:
+            try:
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if ended is None:
+                return
+            # The pid is still taken (WNOWAIT), so the group is the child's own.
+            kill_group(ended.si_pid)
+            pid, status, usage = os.wait4(ended.si_pid, 0)
+            job = self.jobs.pop(pid, None)
+            if job is not None:
+                message = {"exited": job, "status": status, "max_rss_kb": usage.ru_maxrss}
+                channel.send_packet(self.control, message)
+
+    def end(self) -> NoReturn:
+        """Kill all children and end: nobody is left to take their answers."""
+        for pid in self.jobs:
+            kill_group(pid)
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        os._exit(0)
+
+
+def kill_group(pid: int) -> None:
+    """Kill the process group that the child with this pid leads, if it has made one."""
+    try:
+        if os.getpgid(pid) == pid:
+            os.killpg(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass

@@ -1,1 +1,62 @@
+//! Static analysis of a candidate: cuts its kernels out into a module of their own, and reports what refuses it.
+//!
+//! Nothing is ever executed here. Input is hostile: size, encoding and nesting are bounded, and the analysis runs on
+//! a thread with a large stack.
 
+mod cut;
+mod error;
+mod names;
+mod parse;
+mod rules;
+mod scope;
+mod source;
+
+use tilewright_contract::Finding;
+
+pub use cut::{Decorator, Kernel};
+pub use error::ScreenError;
+pub use source::MAX_BYTES;
+
+/// Stack of the analysing thread, in bytes.
+const STACK: usize = 64 << 20;
+
+/// What the screen makes of a candidate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    /// Python source with the kernels, the device functions, constants and imports they need, and nothing else.
+    /// Every line is the candidate's line. Empty if there is no kernel.
+    pub module: String,
+    /// The jit functions in `module`, in source order.
+    pub kernels: Vec<Kernel>,
+    /// In source order. A finding of tier `untraceable` is about one kernel that is not in `kernels`:
+    /// it decides only if that kernel is launched.
+    pub findings: Vec<Finding>,
+}
+
+/// Reads, parses and screens a candidate.
+///
+/// # Errors
+/// The file is too large, not UTF-8, not Python, nested too deeply or empty.
+pub fn cut(source: &[u8]) -> Result<Cut, ScreenError> {
+    let run = std::thread::scope(|threads| {
+        let analyse = std::thread::Builder::new().stack_size(STACK).spawn_scoped(threads, || analyse(source));
+        match analyse {
+            Ok(thread) => thread.join().map_err(|_| "it panicked".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    });
+    run.unwrap_or_else(|problem| Err(ScreenError::Thread(problem)))
+}
+
+fn analyse(bytes: &[u8]) -> Result<Cut, ScreenError> {
+    let source = source::Source::read(bytes)?;
+    let module = parse::parse(&source)?;
+    let scopes = scope::Scopes::of(&module);
+    let names = names::Names::new(&scopes);
+    let found = cut::discover(&module, &scopes);
+    let pieces = cut::pieces(&source, &scopes, &names, &found);
+    let mut findings = pieces.findings;
+    findings.extend(rules::check(&module, &source, &scopes, &names, &found));
+    findings.sort_by(|a, b| (a.line, a.column, &a.rule).cmp(&(b.line, b.column, &b.rule)));
+    Ok(Cut { module: pieces.module, kernels: pieces.kernels, findings })
+}

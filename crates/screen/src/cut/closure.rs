@@ -1,0 +1,418 @@
+//! From a kernel to everything that its text needs.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ruff_python_ast::visitor::Visitor;
+use ruff_python_ast::{Expr, ExprContext, Stmt, StmtFunctionDef, StmtTry};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+use super::discover::{Discovered, Form, Jitted, wrapped};
+use super::obstacle::{Obstacle, Reason};
+use super::pure::{Impure, Key, Purity, defaults};
+use crate::names::Names;
+use crate::scope::{Binding, BindingKind, Hooks, ScopeId, ScopeKind, Scopes, Walker};
+use crate::source::Source;
+
+/// A piece of the kernel-only module.
+#[derive(Debug, Clone)]
+pub(crate) enum Item<'a> {
+    /// One alias of an import statement, by its offset.
+    Import {
+        stmt: &'a Stmt,
+        at: TextSize,
+    },
+    Value {
+        name: &'a str,
+        annotation: Option<&'a Expr>,
+        value: &'a Expr,
+    },
+    /// `name = target`, where the file says `name = triton.jit(target)`.
+    Alias {
+        name: &'a str,
+        target: &'a str,
+        at: TextSize,
+    },
+    Kernel {
+        def: &'a StmtFunctionDef,
+        form: Form<'a>,
+    },
+    /// A compile-time function and its decorator.
+    Constexpr {
+        def: &'a StmtFunctionDef,
+        decorator: &'a Expr,
+    },
+    /// An import with a fallback.
+    Try(&'a StmtTry),
+}
+
+#[derive(Debug, Clone)]
+struct Node<'a> {
+    items: Vec<Item<'a>>,
+    needs: Vec<Key<'a>>,
+}
+
+/// Everything that some kernels need, by name.
+pub(crate) type Needed<'a> = BTreeMap<&'a str, (ScopeId, Vec<Item<'a>>)>;
+
+pub(crate) struct Closure<'s, 'a> {
+    scopes: &'s Scopes<'a>,
+    names: &'s Names<'s, 'a>,
+    found: &'s Discovered<'a>,
+    source: &'s Source,
+    nodes: HashMap<Key<'a>, Result<Node<'a>, Obstacle>>,
+}
+
+impl<'s, 'a> Closure<'s, 'a> {
+    pub(crate) fn new(
+        scopes: &'s Scopes<'a>,
+        names: &'s Names<'s, 'a>,
+        found: &'s Discovered<'a>,
+        source: &'s Source,
+    ) -> Self {
+        Self { scopes, names, found, source, nodes: HashMap::new() }
+    }
+
+    /// Adds a kernel and what it needs to `needed`, or says what is in the way and leaves `needed` as it was.
+    pub(crate) fn add(&mut self, kernel: &Jitted<'a>, needed: &mut Needed<'a>) -> Result<(), Obstacle> {
+        let mut fresh = Needed::new();
+        let mut todo: Vec<(Key<'a>, TextSize)> = vec![((kernel.scope, &*kernel.def.name), kernel.def.name.start())];
+        while let Some(((scope, name), used_at)) = todo.pop() {
+            if let Some((owner, _)) = fresh.get(name).or_else(|| needed.get(name)) {
+                if *owner != scope {
+                    let message = format!("`{name}` is the name of two different things");
+                    return Err(Obstacle::new(Reason::NameClash, used_at, message));
+                }
+                continue;
+            }
+            let node = self.node((scope, name))?;
+            todo.extend(node.needs.iter().map(|&key| (key, used_at)));
+            fresh.insert(name, (scope, node.items));
+        }
+        needed.append(&mut fresh);
+        Ok(())
+    }
+
+    fn node(&mut self, key: Key<'a>) -> Result<Node<'a>, Obstacle> {
+        if let Some(known) = self.nodes.get(&key) {
+            return known.clone();
+        }
+        let node = self.resolve(key);
+        self.nodes.insert(key, node.clone());
+        node
+    }
+
+    fn resolve(&self, key: Key<'a>) -> Result<Node<'a>, Obstacle> {
+        let (scope, name) = key;
+        let bindings = self.scopes.get(scope).bindings.get(name).map_or(&[][..], Vec::as_slice);
+        let Some(first) = bindings.first() else {
+            return Ok(Node { items: Vec::new(), needs: Vec::new() });
+        };
+        if let Some(imports) = self.same_import(name, bindings)? {
+            return Ok(imports);
+        }
+        if bindings.len() > 1
+            && let Some(Stmt::Try(guard)) = first.inside.first().copied()
+            && bindings.iter().all(|binding| binding.inside.first().is_some_and(|stmt| stmt.range() == guard.range()))
+        {
+            return self.guarded(name, guard, scope);
+        }
+        match self.live(name, bindings)? {
+            Live::Function(def) => self.function(def, scope),
+            Live::Value(binding, value) => self.value(name, binding, value, scope),
+        }
+    }
+
+    /// A name that only ever means one import.
+    fn same_import(&self, name: &str, bindings: &[Binding<'a>]) -> Result<Option<Node<'a>>, Obstacle> {
+        let mut items = Vec::new();
+        let mut only: Option<&str> = None;
+        for binding in bindings {
+            let BindingKind::Import { path } = &binding.kind else { return Ok(None) };
+            if *only.get_or_insert(path) != path {
+                return Ok(None);
+            }
+            let root = path.split('.').next().unwrap_or(path);
+            if !matches!(root, "triton" | "math") {
+                let message = format!("it uses `{name}`, which is imported from `{path}`");
+                return Err(Obstacle::new(Reason::ForeignImport, binding.at, message));
+            }
+            items.extend(binding.stmt.map(|stmt| Item::Import { stmt, at: binding.at }));
+        }
+        Ok(Some(Node { items, needs: Vec::new() }))
+    }
+
+    /// The binding that is in force when kernels are compiled.
+    fn live(&self, name: &str, bindings: &[Binding<'a>]) -> Result<Live<'a>, Obstacle> {
+        let reassigned = |at: TextSize| {
+            let lines: Vec<String> = bindings.iter().map(|binding| self.source.line(binding.at).to_string()).collect();
+            let message = format!("it uses `{name}`, which is bound on lines {}", lines.join(", "));
+            Err(Obstacle::new(Reason::Reassigned, at, message))
+        };
+        // `f = triton.jit(f)` after `def f`.
+        if let [
+            Binding { kind: BindingKind::Function(def), .. },
+            Binding { kind: BindingKind::Value(Expr::Call(_)), .. },
+        ] = bindings
+            && self.found.jitted.get(&def.range()).is_some_and(|jitted| jitted.form.wrapper)
+        {
+            return Ok(Live::Function(def));
+        }
+        let plain = bindings.iter().all(|b| matches!(b.kind, BindingKind::Function(_)) && b.inside.is_empty());
+        let binding = match bindings {
+            [binding] => binding,
+            [.., last] if plain => last,
+            [.., last] => return reassigned(last.at),
+            [] => return reassigned(TextSize::new(0)),
+        };
+        if binding.inside.iter().any(|stmt| matches!(stmt, Stmt::For(_) | Stmt::While(_))) {
+            return reassigned(binding.at);
+        }
+        match &binding.kind {
+            BindingKind::Function(def) => Ok(Live::Function(def)),
+            BindingKind::Value(value) => Ok(Live::Value(binding.clone(), value)),
+            BindingKind::Parameter => {
+                let message = format!("it uses `{name}`, a parameter of the function around it");
+                Err(Obstacle::new(Reason::Captures, binding.at, message))
+            }
+            BindingKind::Class => {
+                let message = format!("it uses the class `{name}`");
+                Err(Obstacle::new(Reason::CallsPython, binding.at, message))
+            }
+            BindingKind::Import { .. } | BindingKind::Element(_) | BindingKind::Other => {
+                let message = format!("it uses `{name}`, whose value is known only when the file runs");
+                Err(Obstacle::new(Reason::RuntimeValue, binding.at, message))
+            }
+        }
+    }
+
+    fn value(
+        &self,
+        name: &'a str,
+        binding: Binding<'a>,
+        value: &'a Expr,
+        scope: ScopeId,
+    ) -> Result<Node<'a>, Obstacle> {
+        if let Expr::Call(call) = value
+            && let Some(Expr::Name(target)) = wrapped(call, scope, self.names)
+            && let Some((home, _)) = self.scopes.lookup(&target.id, scope)
+        {
+            let target: &str = &target.id;
+            let alias = Item::Alias { name, target, at: call.start() };
+            return Ok(Node { items: vec![alias], needs: vec![(home, target)] });
+        }
+        let mut purity = self.purity(None);
+        purity.expr(value, scope).map_err(|impure| self.runtime_value(name, &binding, &impure))?;
+        let annotation = match binding.stmt {
+            Some(Stmt::AnnAssign(assign)) => Some(&*assign.annotation),
+            _ => None,
+        };
+        let annotation = annotation.filter(|annotation| self.keeps(annotation, scope));
+        if let Some(annotation) = annotation {
+            // Kept only if it names Triton's own things, so this cannot fail.
+            let _ = purity.expr(annotation, scope);
+        }
+        Ok(Node { items: vec![Item::Value { name, annotation, value }], needs: purity.needs })
+    }
+
+    fn runtime_value(&self, name: &str, binding: &Binding<'a>, impure: &Impure) -> Obstacle {
+        let message = format!("it uses `{name}`: {}", impure.what);
+        let same_line = self.source.line(impure.at) == self.source.line(binding.at);
+        Obstacle::new(Reason::RuntimeValue, if same_line { binding.at } else { impure.at }, message)
+    }
+
+    fn purity(&self, local: Option<ScopeId>) -> Purity<'_, 'a> {
+        Purity { scopes: self.scopes, names: self.names, local, needs: Vec::new() }
+    }
+
+    /// Whether an annotation names things of Triton only, so that it can be evaluated in the kernel-only module.
+    pub(crate) fn keeps(&self, annotation: &Expr, scope: ScopeId) -> bool {
+        keeps_annotation(annotation, scope, self.names)
+    }
+
+    fn function(&self, def: &'a StmtFunctionDef, scope: ScopeId) -> Result<Node<'a>, Obstacle> {
+        if let Some(jitted) = self.found.jitted.get(&def.range()) {
+            return self.kernel(jitted);
+        }
+        if let Some(&decorator) = self.found.constexpr.get(&def.range()) {
+            return self.constexpr_function(def, decorator, scope);
+        }
+        let message = format!("it uses the plain Python function `{}`", def.name);
+        Err(Obstacle::new(Reason::CallsPython, def.name.start(), message))
+    }
+
+    fn kernel(&self, jitted: &Jitted<'a>) -> Result<Node<'a>, Obstacle> {
+        let (def, form) = (jitted.def, jitted.form);
+        let not_plain = |at: TextSize, message: &str| Err(Obstacle::new(Reason::NotPlain, at, message));
+        if def.is_async || def.type_params.is_some() {
+            return not_plain(def.name.start(), "it is not a plain `def`");
+        }
+        if let Some(at) = jitted.below {
+            return not_plain(at, "another decorator is applied before `jit`");
+        }
+        if form.extra || form.keywords.iter().any(|keyword| keyword.arg.is_none()) {
+            return not_plain(form.at, "the arguments of `jit` cannot be read");
+        }
+        let mut needs = self.callee(form.callee, form.scope)?;
+        self.keywords(form)?;
+        needs.append(&mut self.signature(def, jitted.scope)?);
+        needs.append(&mut self.free_names(def));
+        Ok(Node { items: vec![Item::Kernel { def, form }], needs })
+    }
+
+    /// Keyword arguments of `jit` that matter to the compiler must be literals.
+    fn keywords(&self, form: Form<'a>) -> Result<(), Obstacle> {
+        for keyword in form.keywords {
+            let name = keyword.arg.as_deref().unwrap_or_default();
+            if matches!(name, "noinline" | "debug") && !keyword.value.is_literal_expr() {
+                let message = format!("`{name}` of `jit` is not a literal");
+                return Err(Obstacle::new(Reason::NotPlain, keyword.start(), message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The names that a decorator spelled `a.b.c` needs.
+    fn callee(&self, callee: &'a Expr, scope: ScopeId) -> Result<Vec<Key<'a>>, Obstacle> {
+        match callee {
+            Expr::Attribute(attribute) => self.callee(&attribute.value, scope),
+            Expr::Name(name) => {
+                Ok(self.scopes.lookup(&name.id, scope).map(|(home, _)| (home, name.id.as_str())).into_iter().collect())
+            }
+            _ => Err(Obstacle::new(Reason::NotPlain, callee.start(), "`jit` is not named directly")),
+        }
+    }
+
+    /// What defaults and annotations need; both are evaluated where the function is defined.
+    fn signature(&self, def: &'a StmtFunctionDef, scope: ScopeId) -> Result<Vec<Key<'a>>, Obstacle> {
+        let mut purity = self.purity(None);
+        for default in defaults(def) {
+            purity.expr(default, scope).map_err(|impure| {
+                let message = format!("the default of a parameter is not a constant: {}", impure.what);
+                Obstacle::new(Reason::RuntimeValue, default.start(), message)
+            })?;
+        }
+        for parameter in &*def.parameters {
+            if let Some(annotation) = parameter.annotation()
+                && self.keeps(annotation, scope)
+            {
+                let _ = purity.expr(annotation, scope);
+            }
+        }
+        Ok(purity.needs)
+    }
+
+    fn constexpr_function(
+        &self,
+        def: &'a StmtFunctionDef,
+        decorator: &'a Expr,
+        scope: ScopeId,
+    ) -> Result<Node<'a>, Obstacle> {
+        let impure = |impure: Impure| {
+            let message = format!("it uses the compile-time function `{}`: {}", def.name, impure.what);
+            Obstacle::new(Reason::CallsPython, impure.at, message)
+        };
+        if def.is_async || def.type_params.is_some() || def.decorator_list.len() != 1 {
+            let message = format!("the compile-time function `{}` is not a plain `def`", def.name);
+            return Err(Obstacle::new(Reason::NotPlain, def.name.start(), message));
+        }
+        let inner = self.scopes.opened_by(def.range());
+        let mut purity = self.purity(Some(inner));
+        purity.body(&def.body, inner).map_err(impure)?;
+        let mut needs = purity.needs;
+        needs.append(&mut self.callee(decorator, scope)?);
+        needs.append(&mut self.signature(def, scope)?);
+        Ok(Node { items: vec![Item::Constexpr { def, decorator }], needs })
+    }
+
+    /// Names that the body reads and that are bound outside of it.
+    fn free_names(&self, def: &'a StmtFunctionDef) -> Vec<Key<'a>> {
+        let scope = self.scopes.opened_by(def.range());
+        let mut walker = Walker { hooks: Free { scopes: self.scopes, own: scope, needs: Vec::new() }, scope };
+        walker.visit_body(&def.body);
+        walker.hooks.needs
+    }
+
+    /// `try: from triton… import a` with fallbacks: kept as it is, if it holds nothing else.
+    fn guarded(&self, name: &str, guard: &'a StmtTry, scope: ScopeId) -> Result<Node<'a>, Obstacle> {
+        let mut purity = self.purity(None);
+        if self.only_imports(guard, scope, &mut purity) {
+            return Ok(Node { items: vec![Item::Try(guard)], needs: purity.needs });
+        }
+        let message = format!("it uses `{name}`, which a `try` binds to one thing or another");
+        Err(Obstacle::new(Reason::RuntimeValue, guard.start(), message))
+    }
+
+    fn only_imports(&self, guard: &'a StmtTry, scope: ScopeId, purity: &mut Purity<'_, 'a>) -> bool {
+        let handlers = guard.handlers.iter().map(|handler| {
+            let ruff_python_ast::ExceptHandler::ExceptHandler(handler) = handler;
+            &handler.body
+        });
+        guard.orelse.is_empty()
+            && guard.finalbody.is_empty()
+            && std::iter::once(&guard.body).chain(handlers).flatten().all(|stmt| match stmt {
+                Stmt::Import(import) => import.names.iter().all(|alias| is_known_module(&alias.name)),
+                Stmt::ImportFrom(import) => {
+                    import.level == 0
+                        && import.module.as_ref().is_some_and(|module| is_known_module(module))
+                        && import.names.iter().all(|alias| &*alias.name != "*")
+                }
+                Stmt::Assign(assign) => {
+                    matches!(&*assign.targets, [Expr::Name(_)]) && purity.expr(&assign.value, scope).is_ok()
+                }
+                Stmt::Pass(_) => true,
+                Stmt::Try(inner) => self.only_imports(inner, scope, purity),
+                _ => false,
+            })
+    }
+}
+
+enum Live<'a> {
+    Function(&'a StmtFunctionDef),
+    Value(Binding<'a>, &'a Expr),
+}
+
+/// Modules that are there whenever a candidate runs at all.
+fn is_known_module(module: &str) -> bool {
+    matches!(module.split('.').next(), Some("triton" | "math"))
+}
+
+/// Whether an annotation is made of strings and of Triton's names only.
+pub(crate) fn keeps_annotation(annotation: &Expr, scope: ScopeId, names: &Names<'_, '_>) -> bool {
+    match annotation {
+        Expr::StringLiteral(_) | Expr::NoneLiteral(_) => true,
+        Expr::Name(_) | Expr::Attribute(_) => {
+            let paths = names.paths(annotation, scope);
+            !paths.is_empty()
+                && paths.iter().all(|path| {
+                    path.starts_with("triton.language.")
+                        || matches!(
+                            path.as_str(),
+                            "builtins.int" | "builtins.float" | "builtins.bool" | "builtins.str" | "builtins.tuple"
+                        )
+                })
+        }
+        _ => false,
+    }
+}
+
+struct Free<'s, 'a> {
+    scopes: &'s Scopes<'a>,
+    own: ScopeId,
+    needs: Vec<Key<'a>>,
+}
+
+impl<'a> Hooks<'a> for Free<'_, 'a> {
+    fn open(&mut self, node: TextRange, _: ScopeKind, _: ScopeId) -> ScopeId {
+        self.scopes.opened_by(node)
+    }
+
+    fn expr(&mut self, expr: &'a Expr, scope: ScopeId) {
+        if let Expr::Name(name) = expr
+            && matches!(name.ctx, ExprContext::Load)
+            && let Some((home, _)) = self.scopes.lookup(&name.id, scope)
+            && !self.scopes.within(home, self.own)
+        {
+            self.needs.push((home, name.id.as_str()));
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Dotted paths that an expression may stand for, through aliases, assignments and `getattr`.
+
+use ruff_python_ast::{Expr, FStringPart, InterpolatedStringElement, Operator};
+use ruff_text_size::Ranged;
+
+use crate::scope::{BindingKind, ScopeId, Scopes};
+
+/// Bounds the work of one query on hostile chains of assignments.
+const STEPS: usize = 64;
+/// Longest path or folded string, in bytes.
+const LONGEST: usize = 256;
+
+/// Modules that mean the same wherever they are reached from: `typing.sys` is `sys`.
+const WELL_KNOWN: [&str; 24] = [
+    "sys",
+    "os",
+    "inspect",
+    "gc",
+    "ctypes",
+    "builtins",
+    "importlib",
+    "pickle",
+    "marshal",
+    "threading",
+    "_thread",
+    "subprocess",
+    "socket",
+    "atexit",
+    "multiprocessing",
+    "tempfile",
+    "shutil",
+    "pathlib",
+    "_sys",
+    "_os",
+    "posix",
+    "io",
+    "_io",
+    "runpy",
+];
+
+pub(crate) struct Names<'s, 'a> {
+    scopes: &'s Scopes<'a>,
+}
+
+impl<'s, 'a> Names<'s, 'a> {
+    pub(crate) fn new(scopes: &'s Scopes<'a>) -> Self {
+        Self { scopes }
+    }
+
+    /// The dotted paths of imported or built-in things that `expr` may be; empty if unknown or local.
+    pub(crate) fn paths(&self, expr: &Expr, scope: ScopeId) -> Vec<String> {
+        let mut found = Vec::new();
+        self.collect(expr, scope, &mut STEPS.clone(), &mut found);
+        for path in &mut found {
+            *path = canonical(path);
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Whether `expr` may be the thing named by one of `wanted`.
+    pub(crate) fn is(&self, expr: &Expr, scope: ScopeId, wanted: &[&str]) -> bool {
+        self.paths(expr, scope).iter().any(|path| wanted.contains(&path.as_str()))
+    }
+
+    fn collect(&self, expr: &Expr, scope: ScopeId, steps: &mut usize, found: &mut Vec<String>) {
+        if *steps == 0 {
+            return;
+        }
+        *steps -= 1;
+        match expr {
+            Expr::Name(name) => self.collect_name(&name.id, scope, steps, found),
+            Expr::Attribute(attribute) => self.extend(&attribute.value, &attribute.attr, scope, steps, found),
+            Expr::Call(call) => self.collect_call(call, scope, steps, found),
+            Expr::Subscript(subscript) => {
+                if let Some(space) = self.namespace_of(&subscript.value, scope)
+                    && let Some(key) = self.string(&subscript.slice, scope)
+                {
+                    self.extend(space, &key, scope, steps, found);
+                }
+            }
+            Expr::If(choice) => {
+                self.collect(&choice.body, scope, steps, found);
+                self.collect(&choice.orelse, scope, steps, found);
+            }
+            Expr::BoolOp(choice) => {
+                for value in &choice.values {
+                    self.collect(value, scope, steps, found);
+                }
+            }
+            Expr::Named(named) => self.collect(&named.value, scope, steps, found),
+            _ => {}
+        }
+    }
+
+    fn collect_name(&self, name: &str, scope: ScopeId, steps: &mut usize, found: &mut Vec<String>) {
+        let Some((home, bindings)) = self.scopes.lookup(name, scope) else {
+            found.push(format!("builtins.{name}"));
+            return;
+        };
+        for binding in bindings {
+            match &binding.kind {
+                BindingKind::Import { path } => found.push(path.clone()),
+                BindingKind::Value(value) | BindingKind::Element(value) => self.collect(value, home, steps, found),
+                _ => {}
+            }
+            if *steps == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Adds `base.attr` for every path of `base`.
+    fn extend(&self, base: &Expr, attr: &str, scope: ScopeId, steps: &mut usize, found: &mut Vec<String>) {
+        let mut bases = Vec::new();
+        self.collect(base, scope, steps, &mut bases);
+        for mut path in bases {
+            if path.len() + attr.len() < LONGEST {
+                path.push('.');
+                path.push_str(attr);
+                found.push(path);
+            }
+        }
+    }
+
+    fn collect_call(
+        &self,
+        call: &ruff_python_ast::ExprCall,
+        scope: ScopeId,
+        steps: &mut usize,
+        found: &mut Vec<String>,
+    ) {
+        let (Some(first), second) = (call.arguments.args.first(), call.arguments.args.get(1)) else { return };
+        let mut callees = Vec::new();
+        self.collect(&call.func, scope, steps, &mut callees);
+        for callee in callees {
+            match callee.as_str() {
+                "builtins.getattr" => {
+                    if let Some(attr) = second.and_then(|name| self.string(name, scope)) {
+                        self.extend(first, &attr, scope, steps, found);
+                    }
+                }
+                "builtins.__import__" | "importlib.import_module" => {
+                    if let Some(module) = self.string(first, scope) {
+                        found.push(module);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// `x` for `x.__dict__` and `vars(x)`.
+    pub(crate) fn namespace_of<'e>(&self, expr: &'e Expr, scope: ScopeId) -> Option<&'e Expr> {
+        match expr {
+            Expr::Attribute(attribute) if &*attribute.attr == "__dict__" => Some(&attribute.value),
+            Expr::Call(call) if self.is_builtin(&call.func, "vars", scope) => call.arguments.args.first(),
+            _ => None,
+        }
+    }
+
+    /// Whether `expr` is the name of a builtin that the file does not rebind.
+    pub(crate) fn is_builtin(&self, expr: &Expr, name: &str, scope: ScopeId) -> bool {
+        matches!(expr, Expr::Name(n) if n.id == name && self.scopes.lookup(name, scope).is_none())
+    }
+
+    /// The value of a string expression that can be folded.
+    pub(crate) fn string(&self, expr: &Expr, scope: ScopeId) -> Option<String> {
+        self.fold(expr, scope, &mut STEPS.clone()).filter(|text| text.len() < LONGEST)
+    }
+
+    fn fold(&self, expr: &Expr, scope: ScopeId, steps: &mut usize) -> Option<String> {
+        *steps = steps.checked_sub(1)?;
+        match expr {
+            Expr::StringLiteral(literal) => Some(literal.value.to_str().to_owned()).filter(|text| text.len() < LONGEST),
+            Expr::BinOp(sum) if sum.op == Operator::Add => {
+                let mut text = self.fold(&sum.left, scope, steps)?;
+                text.push_str(&self.fold(&sum.right, scope, steps)?);
+                Some(text)
+            }
+            Expr::Name(name) => {
+                let (home, bindings) = self.scopes.lookup(&name.id, scope)?;
+                match bindings {
+                    [binding] => match binding.kind {
+                        BindingKind::Value(value) => self.fold(value, home, steps),
+                        _ => None,
+                    },
+                    _ => None,
+                }
+            }
+            Expr::FString(fstring) => {
+                let mut text = String::new();
+                for part in fstring.value.as_slice() {
+                    match part {
+                        FStringPart::Literal(literal) => text.push_str(literal),
+                        FStringPart::FString(fstring) => {
+                            for element in &fstring.elements {
+                                match element {
+                                    InterpolatedStringElement::Literal(literal) => text.push_str(&literal.value),
+                                    InterpolatedStringElement::Interpolation(hole) => {
+                                        text.push_str(&self.fold(&hole.expression, scope, steps)?);
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                Some(text)
+            }
+            Expr::Call(call) => self.fold_call(call, scope, steps),
+            Expr::Subscript(subscript) => {
+                let text = self.fold(&subscript.value, scope, steps)?;
+                is_reversal(&subscript.slice).then(|| text.chars().rev().collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// `"".join((…))` and argument-free string methods.
+    fn fold_call(&self, call: &ruff_python_ast::ExprCall, scope: ScopeId, steps: &mut usize) -> Option<String> {
+        let Expr::Attribute(method) = &*call.func else { return None };
+        let text = self.fold(&method.value, scope, steps)?;
+        match (&*method.attr, &*call.arguments.args) {
+            ("join", [parts]) => {
+                let parts = match parts {
+                    Expr::Call(reversed) if self.is_builtin(&reversed.func, "reversed", scope) => {
+                        let mut text = self.fold(reversed.arguments.args.first()?, scope, steps)?;
+                        text = text.chars().rev().collect();
+                        vec![text]
+                    }
+                    _ => crate::scope::elements(parts)
+                        .iter()
+                        .map(|part| self.fold(part, scope, steps))
+                        .collect::<Option<Vec<_>>>()?,
+                };
+                Some(parts.join(&text))
+            }
+            ("lower", []) => Some(text.to_lowercase()),
+            ("upper", []) => Some(text.to_uppercase()),
+            ("strip", []) => Some(text.trim().to_owned()),
+            ("replace", [old, new]) => {
+                let (old, new) = (self.fold(old, scope, steps)?, self.fold(new, scope, steps)?);
+                Some(text.replace(&old, &new)).filter(|text| text.len() < LONGEST)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// `[::-1]`
+fn is_reversal(slice: &Expr) -> bool {
+    let Expr::Slice(slice) = slice else { return false };
+    let step = slice.step.as_deref();
+    let minus_one = matches!(step, Some(Expr::UnaryOp(minus)) if minus.op == ruff_python_ast::UnaryOp::USub
+        && matches!(&*minus.operand, Expr::NumberLiteral(one)
+            if one.value.as_int().and_then(ruff_python_ast::Int::as_i64) == Some(1)));
+    slice.lower.is_none() && slice.upper.is_none() && minus_one && !slice.range().is_empty()
+}
+
+/// One name for things that can be reached by several routes.
+fn canonical(path: &str) -> String {
+    let mut parts: Vec<&str> = path.split('.').collect();
+    if let Some(at) = parts.iter().rposition(|part| WELL_KNOWN.contains(part)) {
+        parts.drain(..at);
+    } else if let Some(at) = parts.iter().rposition(|&part| part == "torch" || part == "triton")
+        && at > 0
+    {
+        parts.drain(..at);
+    }
+    match parts[0] {
+        "_sys" => parts[0] = "sys",
+        "_os" | "posix" => parts[0] = "os",
+        "_io" => parts[0] = "io",
+        _ => {}
+    }
+    let path = parts.join(".");
+    for (short, long) in [
+        ("triton.runtime.jit.jit", "triton.jit"),
+        ("triton.runtime.jit.constexpr_function", "triton.constexpr_function"),
+        ("triton.runtime.autotuner.", "triton."),
+        ("triton.language.core.", "triton.language."),
+        ("torch.nn.functional.torch.", "torch."),
+    ] {
+        if let Some(rest) = path.strip_prefix(short) {
+            return format!("{long}{rest}");
+        }
+    }
+    path
+}

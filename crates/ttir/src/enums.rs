@@ -125,11 +125,6 @@ impl EnumKind {
         KINDS.iter().find(|kind| kind.name == name)
     }
 
-    /// The kind that the generic form calls `#arith.fastmath<…>` and the like.
-    pub(crate) fn by_dialect_name(name: &str) -> Option<&'static EnumKind> {
-        KINDS.iter().find(|kind| kind.coding == Coding::Flags(name_of(kind)) && name_of(kind) == name)
-    }
-
     pub(crate) fn has(&self, keyword: &str) -> bool {
         match self.coding {
             Coding::Int(_) => self.cases.iter().any(|(case, _)| *case == keyword),
@@ -143,15 +138,16 @@ impl EnumKind {
         names.join(", ")
     }
 
-    /// The case that an integer of the generic form stands for; anything else is returned as it is.
+    /// The case that an attribute of the generic form stands for; anything else is returned as it is.
     pub(crate) fn decode(&self, attr: Attr) -> Attr {
-        match (&attr, self.coding) {
-            (Attr::Int(value, _), Coding::Int(_)) => match self.cases.iter().find(|(_, number)| number == value) {
-                Some((case, _)) => Attr::Enum((*case).to_owned()),
-                None => attr,
-            },
-            _ => attr,
-        }
+        let case = match (&attr, self.coding) {
+            (Attr::Int(value, _), Coding::Int(_)) => {
+                self.cases.iter().find(|(_, number)| number == value).map(|(case, _)| (*case).to_owned())
+            }
+            (Attr::Raw(text), Coding::Flags(dialect)) => flags_of(text, dialect).filter(|flags| self.has(flags)),
+            _ => None,
+        };
+        case.map_or(attr, Attr::Enum)
     }
 
     /// The generic form of a case.
@@ -166,9 +162,8 @@ impl EnumKind {
     }
 }
 
-fn name_of(kind: &EnumKind) -> &'static str {
-    match kind.coding {
-        Coding::Flags(name) => name,
-        Coding::Int(_) => "",
-    }
+/// `#arith.fastmath<nnan,ninf>` as `nnan, ninf`
+fn flags_of(text: &str, dialect: &str) -> Option<String> {
+    let flags = text.strip_prefix('#')?.strip_prefix(dialect)?.strip_prefix('<')?.strip_suffix('>')?;
+    Some(flags.split(',').map(str::trim).collect::<Vec<_>>().join(", "))
 }

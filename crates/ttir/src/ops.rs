@@ -113,7 +113,7 @@ pub(crate) static OPS: &[Row] = &[
     op("cf.br", "S {}", "", r::branch),
     op("cf.cond_br", "% , S , S {}", "", r::cond_branch),
     op("cf.assert", "% , 'msg' {}", "msg:str", r::cf_assert),
-    op("scf.for", "", "", r::scf_for),
+    op("scf.for", "", "unsignedCmp:unit?", r::scf_for),
     op("scf.if", "", "", r::scf_if),
     op("scf.while", "", "", r::scf_while),
     op("scf.yield", "{} [? %* : L:o ?]", "", r::region_yield),

@@ -135,6 +135,10 @@ impl Spec {
         }
     }
 
+    pub(crate) fn has_attr(&self, name: &str) -> bool {
+        self.attrs.iter().any(|attr| attr.name == name)
+    }
+
     pub(crate) fn attr_kind(&self, name: &str) -> Option<AttrKind> {
         self.attrs.iter().find(|attr| attr.name == name).map(|attr| attr.kind)
     }

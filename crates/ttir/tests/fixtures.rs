@@ -26,3 +26,22 @@ fn every_fixture_parses() {
         parsed(&name, &text);
     }
 }
+
+/// The printed names are for messages only: the printer numbers values.
+fn without_names(mut module: Module) -> Module {
+    for func in &mut module.funcs {
+        func.values.iter_mut().for_each(|value| value.name.clear());
+    }
+    module
+}
+
+#[test]
+fn printing_loses_nothing() {
+    for (name, text) in fixtures() {
+        let module = parsed(&name, &text);
+        let printed = module.to_string();
+        let again = parsed(&name, &printed);
+        assert_eq!(without_names(again.clone()), without_names(module), "{name}");
+        assert_eq!(again.to_string(), printed, "{name}");
+    }
+}

@@ -87,10 +87,7 @@ impl Parser<'_> {
     fn dialect_attribute(&mut self) -> Result<Attr> {
         let start = self.cur.pos;
         self.cur.pos += 1;
-        let name = self.cur.suffix("the name of an attribute")?;
-        if let Some(kind) = EnumKind::by_dialect_name(name) {
-            return Ok(Attr::Enum(self.flags(kind)?));
-        }
+        self.cur.suffix("the name of an attribute")?;
         if self.cur.rest().starts_with('<') {
             self.cur.balanced()?;
         }

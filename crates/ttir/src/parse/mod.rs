@@ -12,6 +12,7 @@ mod types;
 pub use cursor::{MAX_NESTING, ParseError};
 
 use crate::ir::Module;
+pub(crate) use float::width;
 pub(crate) use types::float_name;
 
 use cursor::{Cursor, Result};

@@ -1,0 +1,37 @@
+"""Three statistics of a row from one read of it, which stays in registers."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def row_stats_kernel(x_ptr, mean_ptr, std_ptr, peak_ptr, cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    column = tl.arange(0, BLOCK)
+    mask = column < cols
+    x = tl.load(x_ptr + row * cols + column, mask=mask, other=0.0)
+
+    mean = tl.sum(x) / cols
+    deviation = tl.where(mask, x - mean, 0.0)
+    # torch.std divides by cols - 1.
+    std = tl.sqrt(tl.sum(deviation * deviation) / (cols - 1))
+    tl.store(mean_ptr + row, mean)
+    tl.store(std_ptr + row, std)
+    # The zeros of the tail are never larger than a magnitude.
+    tl.store(peak_ptr + row, tl.max(tl.abs(x)))
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        x = x.contiguous()
+        rows, cols = x.shape
+        # One allocation for all three, handed out as rows of it.
+        mean, std, peak = torch.empty((3, rows), dtype=x.dtype, device=x.device).unbind(0)
+        block = triton.next_power_of_2(cols)
+        row_stats_kernel[(rows,)](x, mean, std, peak, cols, BLOCK=block, num_warps=min(max(block // 256, 1), 16))
+        return {"mean": mean, "std": std, "peak": peak}

@@ -272,13 +272,10 @@ impl<'a> Judgement<'a> {
         } else {
             let (first, last) =
                 (unravel(range.start, &self.expected.shape), unravel(range.end - 1, &self.expected.shape));
-            format!(" over elements {first:?} to {last:?}")
+            format!(" over {first:?} to {last:?}")
         };
-        format!(
-            "the rms error{place} is {} times what is allowed ({} of the reference's rms)",
-            figure(score),
-            figure(allowed)
-        )
+        let (error, allowed) = (figure(score * allowed), figure(allowed));
+        format!("rms error{place} is {error} of the reference's rms, {allowed} allowed")
     }
 
     fn pattern_text(&self) -> String {

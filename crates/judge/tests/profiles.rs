@@ -3,10 +3,16 @@
 #[cfg(test)]
 mod common;
 
-use common::{Normals, compare, encode, expected, ints, shipped};
+use common::{Normals, encode, expected, ints, shipped};
 use proptest::prelude::*;
 use tilewright_contract::{Dtype, Profile};
-use tilewright_judge::{judge, profile_names, round_to};
+use tilewright_judge::{Comparison, judge, profile_names, round_to};
+
+/// Judges `got` against `want` (float64 values, rounded to the dtype for the native reference).
+fn compare(profile: &Profile, dtype: Dtype, shape: &[u64], want: &[f64], got: &[f64]) -> Comparison {
+    let wide = encode(Dtype::F64, want);
+    judge(profile, &expected(dtype, shape), &encode(dtype, want), Some(&wide), &encode(dtype, got)).unwrap()
+}
 
 /// Whether one element `got` passes against `want`, among 99 exact elements of the same value.
 fn one_off(profile: &Profile, dtype: Dtype, want: f64, got: f64) -> bool {

@@ -1,7 +1,7 @@
 //! Tensors for tests, and a naive comparison to hold the real one against.
 
 use tilewright_contract::{Blob, Dtype, ExpectedTensor, Profile};
-use tilewright_judge::{Comparison, judge, profile, round_to};
+use tilewright_judge::{profile, round_to};
 
 pub(crate) fn shipped(name: &str) -> Profile {
     profile(name).unwrap().unwrap()
@@ -34,12 +34,6 @@ pub(crate) fn encode(dtype: Dtype, values: &[f64]) -> Vec<u8> {
 
 pub(crate) fn ints(values: &[i64]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
-}
-
-/// Judges `got` against `want` (float64 values, rounded to the dtype for the native reference).
-pub(crate) fn compare(profile: &Profile, dtype: Dtype, shape: &[u64], want: &[f64], got: &[f64]) -> Comparison {
-    let wide = encode(Dtype::F64, want);
-    judge(profile, &expected(dtype, shape), &encode(dtype, want), Some(&wide), &encode(dtype, got)).unwrap()
 }
 
 /// A reproducible stream of standard normals.

@@ -1,0 +1,444 @@
+//! What a wrong output most likely means, told from its figures.
+
+use tilewright_contract::{Dtype, ExpectedTensor};
+
+use crate::groups::{Groups, unravel};
+use crate::value::{decode, figure, number, round_to};
+
+/// Outputs up to this many elements are also searched for permutations.
+const SMALL: usize = 1 << 20;
+
+/// A failed tensor.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'a> {
+    pub expected: &'a ExpectedTensor,
+    pub native: &'a [u8],
+    pub float64: Option<&'a [u8]>,
+    pub got: &'a [u8],
+    /// The byte that every buffer was filled with before the run.
+    pub poison: Option<u8>,
+}
+
+/// A likely cause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// Stable, in kebab case: `unwritten`, `nan`, `infinite`, `all-zeros`, `constant`, `partial`, `precision`,
+    /// `scaled`, `offset`, `transposed`, `permuted`.
+    pub code: &'static str,
+    pub message: String,
+    /// The next thing to try.
+    pub help: String,
+}
+
+/// The likeliest cause, or `None` where the figures do not tell.
+pub fn diagnose(evidence: &Evidence) -> Option<Cause> {
+    let facts = Facts::of(evidence);
+    unwritten(evidence, &facts)
+        .or_else(|| non_finite(evidence, &facts))
+        .or_else(|| flat(&facts))
+        .or_else(|| factor(&facts))
+        .or_else(|| precision(evidence, &facts))
+        .or_else(|| partial(evidence, &facts))
+        .or_else(|| moved(evidence, &facts))
+}
+
+/// An element is called wrong here, and not merely imprecise, beyond this share of its own size plus the output's rms.
+fn gross(dtype: Dtype) -> f64 {
+    match dtype {
+        Dtype::F16 => 0.06,
+        Dtype::Bf16 => 0.4,
+        Dtype::F8E4M3 | Dtype::F8E5M2 => 1.0,
+        _ => 0.03,
+    }
+}
+
+/// Sums over one pass.
+struct Facts {
+    elements: usize,
+    poisoned: usize,
+    first_poisoned: usize,
+    /// Elements that are not equal.
+    different: usize,
+    extra_nan: usize,
+    extra_inf: usize,
+    first_extra: usize,
+    /// Over elements where both are finite.
+    finite: usize,
+    zeros: usize,
+    nonzero_golden: usize,
+    low: f64,
+    high: f64,
+    golden_varies: bool,
+    gg: f64,
+    gc: f64,
+    cc: f64,
+    dd: f64,
+    d: f64,
+    gross: usize,
+    /// For each axis, how many gross errors there are at each index.
+    axes: Vec<Vec<usize>>,
+    /// Elements of `got` that are numbers of float16, and of bfloat16.
+    f16: usize,
+    bf16: usize,
+}
+
+impl Facts {
+    fn of(evidence: &Evidence) -> Self {
+        let shape = &evidence.expected.shape;
+        let (rms, gross) = (rms(evidence), gross(evidence.expected.dtype));
+        let mut facts = Self {
+            elements: 0,
+            poisoned: 0,
+            first_poisoned: 0,
+            different: 0,
+            extra_nan: 0,
+            extra_inf: 0,
+            first_extra: 0,
+            finite: 0,
+            zeros: 0,
+            nonzero_golden: 0,
+            low: f64::INFINITY,
+            high: f64::NEG_INFINITY,
+            golden_varies: false,
+            gg: 0.0,
+            gc: 0.0,
+            cc: 0.0,
+            dd: 0.0,
+            d: 0.0,
+            gross: 0,
+            axes: shape.iter().map(|&extent| vec![0; extent as usize]).collect(),
+            f16: 0,
+            bf16: 0,
+        };
+        let size = evidence.expected.dtype.size() as usize;
+        let mut first_golden = None;
+        each(evidence, |at, golden, native, got| {
+            facts.elements += 1;
+            facts.different += usize::from(!same(native, got));
+            let raw = &evidence.got[at * size..(at + 1) * size];
+            if evidence.poison.is_some_and(|poison| raw.iter().all(|&b| b == poison)) && !same(native, got) {
+                facts.poisoned += 1;
+                if facts.poisoned == 1 {
+                    facts.first_poisoned = at;
+                }
+            }
+            facts.zeros += usize::from(got == 0.0);
+            facts.nonzero_golden += usize::from(golden != 0.0);
+            facts.low = facts.low.min(got);
+            facts.high = facts.high.max(got);
+            let reference = *first_golden.get_or_insert(golden);
+            facts.golden_varies |= (golden - reference).abs() > 1e-3 * rms;
+            let odd = !got.is_finite() && native.is_finite();
+            if odd {
+                facts.extra_nan += usize::from(got.is_nan());
+                facts.extra_inf += usize::from(got.is_infinite());
+                if facts.extra_nan + facts.extra_inf == 1 {
+                    facts.first_extra = at;
+                }
+            }
+            let both = golden.is_finite() && got.is_finite();
+            if both {
+                facts.sum(golden, got);
+            }
+            if odd || (both && (got - golden).abs() > gross * (golden.abs() + rms)) {
+                facts.gross += 1;
+                for (axis, index) in unravel(at, shape).into_iter().enumerate() {
+                    facts.axes[axis][index as usize] += 1;
+                }
+            }
+        });
+        facts
+    }
+
+    fn sum(&mut self, golden: f64, got: f64) {
+        let difference = got - golden;
+        self.finite += 1;
+        self.gg += golden * golden;
+        self.gc += golden * got;
+        self.cc += got * got;
+        self.dd += difference * difference;
+        self.d += difference;
+        self.f16 += usize::from(round_to(Dtype::F16, got) == got);
+        self.bf16 += usize::from(round_to(Dtype::Bf16, got) == got);
+    }
+
+    /// `rms(d) / rms(g)` over finite elements.
+    fn error(&self) -> f64 {
+        if self.dd == 0.0 { 0.0 } else { (self.dd / self.gg.max(f64::MIN_POSITIVE)).sqrt() }
+    }
+}
+
+fn same(a: f64, b: f64) -> bool {
+    a == b || (a.is_nan() && b.is_nan())
+}
+
+/// Calls `visit` with index, golden, native and got of every element in order.
+fn each(evidence: &Evidence, mut visit: impl FnMut(usize, f64, f64, f64)) {
+    let (dtype, size) = (evidence.expected.dtype, evidence.expected.dtype.size() as usize);
+    let groups = Groups::new(&evidence.expected.shape);
+    let (mut native, mut wide, mut got) = (Vec::new(), Vec::new(), Vec::new());
+    for group in 0..groups.len() {
+        let range = groups.range(group);
+        native.clear();
+        wide.clear();
+        got.clear();
+        decode(dtype, &evidence.native[range.start * size..range.end * size], &mut native);
+        decode(dtype, &evidence.got[range.start * size..range.end * size], &mut got);
+        if let Some(bytes) = evidence.float64 {
+            decode(Dtype::F64, &bytes[range.start * 8..range.end * 8], &mut wide);
+        }
+        for (at, (&n, &c)) in native.iter().zip(&got).enumerate() {
+            visit(range.start + at, wide.get(at).copied().unwrap_or(n), n, c);
+        }
+    }
+}
+
+fn rms(evidence: &Evidence) -> f64 {
+    let (mut sum, mut count) = (0.0, 0usize);
+    each(evidence, |_, golden, _, _| {
+        if golden.is_finite() {
+            sum += golden * golden;
+            count += 1;
+        }
+    });
+    (sum / count.max(1) as f64).sqrt()
+}
+
+fn unwritten(evidence: &Evidence, facts: &Facts) -> Option<Cause> {
+    // A single byte takes the poison's value by chance.
+    let chance = evidence.expected.dtype.size() == 1 && facts.poisoned * 10 < facts.different * 9;
+    if facts.poisoned == 0 || chance {
+        return None;
+    }
+    let what = if facts.poisoned == facts.elements {
+        "nothing was written to the output".to_string()
+    } else {
+        format!(
+            "{} of {} elements were never written, the first at {:?}",
+            facts.poisoned,
+            facts.elements,
+            unravel(facts.first_poisoned, &evidence.expected.shape)
+        )
+    };
+    Some(Cause {
+        code: "unwritten",
+        message: what,
+        help: "cover every element: round the grid up with triton.cdiv and mask the last block".into(),
+    })
+}
+
+fn non_finite(evidence: &Evidence, facts: &Facts) -> Option<Cause> {
+    let (count, code, what) = match (facts.extra_nan, facts.extra_inf) {
+        (0, 0) => return None,
+        (0, inf) => (inf, "infinite", "infinite"),
+        (nan, _) => (nan, "nan", "NaN"),
+    };
+    Some(Cause {
+        code,
+        message: format!(
+            "{count} of {} elements are {what} where the reference is finite, the first at {:?}",
+            facts.elements,
+            unravel(facts.first_extra, &evidence.expected.shape)
+        ),
+        help: "look for an exp without the maximum subtracted, a division by zero, a sum in float16, or other=… missing on a masked load".into(),
+    })
+}
+
+fn flat(facts: &Facts) -> Option<Cause> {
+    if facts.zeros == facts.elements && facts.nonzero_golden > 0 {
+        return Some(Cause {
+            code: "all-zeros",
+            message: "every element is 0".into(),
+            help: "check that the kernel stores its result to the tensor that forward returns".into(),
+        });
+    }
+    if facts.elements > 1 && facts.low == facts.high && facts.golden_varies {
+        return Some(Cause {
+            code: "constant",
+            message: format!("every element is {}", number(facts.low)),
+            help: "check that each program reads and writes its own block (program_id in the offsets)".into(),
+        });
+    }
+    None
+}
+
+/// The whole output multiplied by, or shifted by, one number.
+fn factor(facts: &Facts) -> Option<Cause> {
+    if facts.finite < 8 || facts.gg == 0.0 || facts.error() < 1e-3 {
+        return None;
+    }
+    let factor = facts.gc / facts.gg;
+    let rest = (facts.cc - factor * facts.gc).max(0.0) / facts.gg;
+    if facts.golden_varies && factor.abs() > 1e-6 && rest.sqrt() < 1e-4 * factor.abs() {
+        return Some(Cause {
+            code: "scaled",
+            message: format!("every element is {} times what it should be", number((factor * 1e6).round() / 1e6)),
+            help: "look for a scale that is missing, applied twice, or inverted".into(),
+        });
+    }
+    let count = facts.finite as f64;
+    let mean = facts.d / count;
+    let spread = (facts.dd / count - mean * mean).max(0.0).sqrt();
+    if facts.golden_varies && spread < 1e-4 * mean.abs() {
+        return Some(Cause {
+            code: "offset",
+            message: format!("every element is off by {}", figure(mean)),
+            help: "look for a bias or a constant that is missing or added twice".into(),
+        });
+    }
+    None
+}
+
+fn precision(evidence: &Evidence, facts: &Facts) -> Option<Cause> {
+    if facts.gross > 0 || facts.finite == 0 {
+        return None;
+    }
+    let dtype = evidence.expected.dtype;
+    let whole = |count: usize| facts.finite >= 16 && count == facts.finite && facts.golden_varies;
+    let through = match dtype {
+        Dtype::F32 | Dtype::F64 | Dtype::F16 if whole(facts.bf16) => Some("bfloat16"),
+        Dtype::F32 | Dtype::F64 if whole(facts.f16) => Some("float16"),
+        _ => None,
+    };
+    if let Some(through) = through {
+        return Some(Cause {
+            code: "precision",
+            message: format!("every value is a {through} number: the result was rounded to {through} on its way"),
+            help: format!("keep {} from load to store; cast nothing to tl.{through}", dtype.name()),
+        });
+    }
+    // Rounding is everywhere; a few elements that are far off are something else.
+    let (typical, mut spread) = ((facts.dd / facts.finite as f64).sqrt(), 0);
+    each(evidence, |_, golden, _, got| spread += usize::from((got - golden).abs() > 0.1 * typical));
+    if spread * 5 < facts.finite {
+        return None;
+    }
+    let (message, help) = precision_hint(dtype, facts.error())?;
+    Some(Cause { code: "precision", message, help })
+}
+
+/// What an error of this size, relative to the reference's rms, means for an output of this dtype: message and help.
+/// `None` where it is too small or too large to be rounding.
+pub fn precision_hint(dtype: Dtype, error: f64) -> Option<(String, String)> {
+    // Upper bounds of each level; rounding both operands of a product to p bits gives about 0.4 x 2^-p in the rms.
+    let levels: &[(f64, &str, &str)] = match dtype {
+        Dtype::F64 => &[
+            (1e-12, "another order of summation", "sum in float64, pairwise or by blocks"),
+            (1e-5, "float32 computing", "keep float64 throughout; write constants as tl.full(…, tl.float64)"),
+            (1e-2, "tf32 or half-precision computing", "keep float64 throughout"),
+        ],
+        Dtype::F32 => &[
+            (
+                2e-5,
+                "float32 sums of poor order, or approximate functions",
+                "sum by blocks (tl.sum over a tile) instead of one by one; avoid fast-math approximations",
+            ),
+            (
+                2e-3,
+                "tf32 or float16 computing",
+                "if it comes from tl.dot, pass input_precision=\"ieee\" (the default for float32 is tf32); accumulate in tl.float32",
+            ),
+            (2e-2, "bfloat16 computing, or sums in float16", "load as float32 and keep it; accumulate in tl.float32"),
+        ],
+        Dtype::F16 => &[
+            (
+                1.5e-3,
+                "float16 rounding between steps",
+                "keep intermediate values in tl.float32 and round once, at the store",
+            ),
+            (
+                1e-2,
+                "bfloat16 computing, or sums in float16",
+                "accumulate in tl.float32 and keep intermediates in float32 until the store",
+            ),
+        ],
+        Dtype::Bf16 => &[
+            (
+                1.2e-2,
+                "bfloat16 rounding between steps",
+                "keep intermediate values in tl.float32 and round once, at the store",
+            ),
+            (1e-1, "fp8 computing, or sums in bfloat16", "accumulate in tl.float32; do not cast operands to float8"),
+        ],
+        _ => &[],
+    };
+    let (_, cause, help) = levels.iter().find(|(most, ..)| error <= *most)?;
+    let relative = figure(error);
+    Some((format!("the error, {relative} of the reference's rms, is typical of {cause}"), (*help).into()))
+}
+
+/// Errors confined to a part of an axis.
+fn partial(evidence: &Evidence, facts: &Facts) -> Option<Cause> {
+    if facts.gross == 0 || facts.gross == facts.elements {
+        return None;
+    }
+    let shape = &evidence.expected.shape;
+    let confined = |axis: usize| {
+        let hit = |count: &usize| *count > 0;
+        let counts = &facts.axes[axis];
+        let (first, last) = (counts.iter().position(hit)?, counts.iter().rposition(hit)?);
+        let share = (last - first + 1) as f64 / counts.len() as f64;
+        (share < 1.0).then_some((share, axis, first, last))
+    };
+    let (_, axis, first, last) = (0..shape.len()).filter_map(confined).min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let extent = shape[axis] as usize;
+    let place = if shape.len() == 1 { String::new() } else { format!(" on axis {axis}") };
+    let (message, help) = if last + 1 == extent && first > 0 {
+        let left = extent - first;
+        (
+            format!("only the first {first} of {extent}{place} are right; the last {left} are wrong"),
+            "look at the last block: its mask, the rounding of the grid, or a carry that is lost between blocks",
+        )
+    } else if first == last {
+        (
+            format!("only index {first} of {extent}{place} is wrong"),
+            "look at what is special at that index: a boundary or a first block",
+        )
+    } else if first == 0 {
+        (
+            format!("only indices 0 to {last} of {extent}{place} are wrong"),
+            "look at the first block and at what initialises it",
+        )
+    } else {
+        (
+            format!("only indices {first} to {last} of {extent}{place} are wrong"),
+            "look at the block that covers these indices",
+        )
+    };
+    Some(Cause { code: "partial", message, help: help.into() })
+}
+
+/// Right values in wrong places.
+fn moved(evidence: &Evidence, facts: &Facts) -> Option<Cause> {
+    if facts.elements > SMALL || facts.elements < 4 || facts.finite < facts.elements || !facts.golden_varies {
+        return None;
+    }
+    let (mut want, mut got) = (Vec::with_capacity(facts.elements), Vec::with_capacity(facts.elements));
+    each(evidence, |_, golden, _, c| {
+        want.push(golden);
+        got.push(c);
+    });
+    let scale = (facts.gg / facts.finite as f64).sqrt();
+    let close = |a: f64, b: f64| (a - b).abs() <= 1e-3 * (b.abs() + scale * 1e-2);
+    if let [.., rows, columns] = evidence.expected.shape[..] {
+        let (rows, columns) = (rows as usize, columns as usize);
+        let place = |at: usize| {
+            let (matrix, within) = (at / (rows * columns), at % (rows * columns));
+            matrix * rows * columns + within % columns * rows + within / columns
+        };
+        if rows > 1 && columns > 1 && (0..want.len()).all(|at| close(got[place(at)], want[at])) {
+            return Some(Cause {
+                code: "transposed",
+                message: "the values are right, but the last two axes are swapped in memory".into(),
+                help: "swap the two offsets or the two strides in the store".into(),
+            });
+        }
+    }
+    want.sort_by(f64::total_cmp);
+    got.sort_by(f64::total_cmp);
+    want.iter().zip(&got).all(|(w, g)| close(*g, *w)).then(|| Cause {
+        code: "permuted",
+        message: "the values are right, but in another order".into(),
+        help: "check the offsets of the load or of the store against the strides".into(),
+    })
+}

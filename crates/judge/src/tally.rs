@@ -1,0 +1,267 @@
+//! All comparisons of one candidate, joined into an outcome under each profile.
+
+use std::collections::BTreeMap;
+
+use tilewright_contract::{ExpectedTensor, Metrics, Profile, ProfileOutcome, Reason, Worst};
+
+use crate::compare::{Comparison, JudgeError, judge};
+use crate::diagnose::{Cause, Evidence, diagnose};
+
+/// The case of the problem's own shapes.
+pub const OWN_CASE: &str = "default";
+/// The regime of the problem's own distribution.
+pub const OWN_REGIME: &str = "seed";
+/// Reasons and robustness lines that are spelled out; the rest is counted.
+const SPELLED: usize = 8;
+
+/// Where a comparison was made.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// [`OWN_CASE`], or the label of a shape variant.
+    pub case: &'a str,
+    /// [`OWN_REGIME`], or a value regime.
+    pub regime: &'a str,
+    /// Which call on the same module, from 0.
+    pub call: usize,
+}
+
+impl Place<'_> {
+    fn own(&self) -> bool {
+        self.case == OWN_CASE && self.regime == OWN_REGIME
+    }
+
+    fn words(&self) -> String {
+        let mut words = Vec::new();
+        if self.case != OWN_CASE {
+            words.push(format!("case {}", self.case));
+        }
+        if self.regime != OWN_REGIME {
+            words.push(format!("regime {}", self.regime));
+        }
+        if self.call > 0 {
+            words.push(format!("call {}", self.call + 1));
+        }
+        if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
+    }
+}
+
+/// What the values say under every profile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// By profile name.
+    pub outcomes: BTreeMap<String, ProfileOutcome>,
+    /// Whether the first profile passes: it decides.
+    pub pass: bool,
+    /// Why not, under the first profile, the likeliest and worst first; empty on a pass.
+    pub reasons: Vec<Reason>,
+    pub notes: Vec<String>,
+}
+
+/// Collects comparisons.
+#[derive(Debug)]
+pub struct Tally {
+    profiles: Vec<Entry>,
+    poison: Option<u8>,
+    failures: Vec<Failure>,
+    /// Paths that were right on the problem's own inputs and shapes.
+    right: Vec<String>,
+    notes: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    profile: Profile,
+    outcome: ProfileOutcome,
+    severity: f64,
+    /// Robustness lines beyond those spelled out.
+    unspelled: usize,
+}
+
+/// A failed comparison under the first profile.
+#[derive(Debug)]
+struct Failure {
+    own: bool,
+    regime: String,
+    path: String,
+    severity: f64,
+    text: String,
+    cause: Option<Cause>,
+    integer: bool,
+}
+
+impl Tally {
+    /// `profiles` in the order asked for: the first decides. `poison` is the byte that fresh buffers held.
+    pub fn new(profiles: Vec<Profile>, poison: Option<u8>) -> Self {
+        let entry = |profile: Profile| {
+            let outcome = ProfileOutcome {
+                pass: true,
+                version: profile.version,
+                metrics: Metrics::default(),
+                robustness: Vec::new(),
+            };
+            Entry { profile, outcome, severity: f64::NEG_INFINITY, unspelled: 0 }
+        };
+        let profiles = profiles.into_iter().map(entry).collect();
+        Self { profiles, poison, failures: Vec::new(), right: Vec::new(), notes: Vec::new() }
+    }
+
+    /// Judges one tensor under every profile. Bytes as for [`judge`].
+    ///
+    /// # Errors
+    /// As [`judge`].
+    pub fn add(
+        &mut self,
+        place: Place,
+        expected: &ExpectedTensor,
+        native: &[u8],
+        float64: Option<&[u8]>,
+        got: &[u8],
+    ) -> Result<(), JudgeError> {
+        for at in 0..self.profiles.len() {
+            let comparison = judge(&self.profiles[at].profile, expected, native, float64, got)?;
+            self.profiles[at].add(place, expected, &comparison);
+            if at > 0 {
+                continue;
+            }
+            let decides = place.own() || self.profiles[0].profile.decides_robustness;
+            if comparison.pass {
+                self.remark(place, expected, comparison.note);
+            } else if decides {
+                let evidence = Evidence { expected, native, float64, got, poison: self.poison };
+                self.fail(place, &comparison, &evidence);
+            }
+        }
+        Ok(())
+    }
+
+    fn remark(&mut self, place: Place, expected: &ExpectedTensor, note: Option<String>) {
+        if place.own() && !self.right.contains(&expected.path) {
+            self.right.push(expected.path.clone());
+        }
+        if let Some(note) = note.filter(|note| !self.notes.contains(note)) {
+            self.notes.push(note);
+        }
+    }
+
+    /// One failure a path, own inputs before regimes and then the worst; its cause is searched once.
+    fn fail(&mut self, place: Place, comparison: &Comparison, evidence: &Evidence) {
+        let (own, path) = (place.own(), &evidence.expected.path);
+        let known = self.failures.iter().position(|failure| failure.path == *path);
+        if let Some(at) = known {
+            let old = &self.failures[at];
+            if (old.own && !own) || (old.own == own && old.severity >= comparison.severity) {
+                return;
+            }
+            self.failures.remove(at);
+        }
+        let cause = diagnose(evidence);
+        self.failures.push(Failure {
+            own,
+            regime: place.regime.to_string(),
+            path: path.clone(),
+            severity: comparison.severity,
+            text: sentence(place, path, comparison, cause.as_ref()),
+            cause,
+            integer: !evidence.expected.dtype.is_float(),
+        });
+    }
+
+    /// The outcome. Without a single comparison everything passes: the caller has to know that it compared.
+    pub fn finish(mut self) -> Judged {
+        self.failures.sort_by(|a, b| b.own.cmp(&a.own).then(b.severity.total_cmp(&a.severity)));
+        let mut reasons: Vec<Reason> =
+            self.failures.iter().take(SPELLED).map(|failure| failure.reason(&self.right)).collect();
+        if self.failures.len() > SPELLED {
+            let message = format!("{} more tensors are wrong", self.failures.len() - SPELLED);
+            reasons.push(Reason { code: "values".into(), message, line: None, help: None });
+        }
+        let pass = self.profiles.first().is_none_or(|entry| entry.outcome.pass);
+        let outcomes = self.profiles.into_iter().map(Entry::finish).collect();
+        Judged { outcomes, pass, reasons, notes: self.notes }
+    }
+}
+
+impl Entry {
+    fn add(&mut self, place: Place, expected: &ExpectedTensor, comparison: &Comparison) {
+        if !place.own() && !self.profile.decides_robustness {
+            if !comparison.pass {
+                self.inform(sentence(place, &expected.path, comparison, None));
+            }
+            return;
+        }
+        self.outcome.pass &= comparison.pass;
+        let (all, new) = (&mut self.outcome.metrics, &comparison.metrics);
+        all.max_abs = all.max_abs.max(new.max_abs);
+        all.max_rel = all.max_rel.max(new.max_rel);
+        all.mean_rel = all.mean_rel.max(new.mean_rel);
+        all.rms = all.rms.max(new.rms);
+        all.mismatched += new.mismatched;
+        all.elements += new.elements;
+        if comparison.severity > self.severity {
+            self.severity = comparison.severity;
+            let (case, regime) = (place.case.to_string(), place.regime.to_string());
+            all.worst = new.worst.clone().map(|worst| Worst { case, regime, ..worst });
+        }
+    }
+
+    fn inform(&mut self, line: String) {
+        if self.outcome.robustness.len() < SPELLED {
+            self.outcome.robustness.push(line);
+        } else {
+            self.unspelled += 1;
+        }
+    }
+
+    fn finish(mut self) -> (String, ProfileOutcome) {
+        if self.unspelled > 0 {
+            self.outcome.robustness.push(format!("{} more", self.unspelled));
+        }
+        (self.profile.name, self.outcome)
+    }
+}
+
+/// `output[1] (regime large): what is wrong; at [3, 5] got 1, want 2; figures`
+fn sentence(place: Place, path: &str, comparison: &Comparison, cause: Option<&Cause>) -> String {
+    let why = comparison.why.as_deref().unwrap_or("wrong");
+    let mut parts = vec![cause.map_or(why, |cause| &cause.message).to_string()];
+    if let Some(worst) = &comparison.metrics.worst {
+        parts.push(format!("at {:?} got {}, want {}", worst.index, worst.got, worst.want));
+    }
+    if cause.is_some() && comparison.severity.is_finite() {
+        parts.push(why.to_string());
+    }
+    format!("{path}{}: {}", place.words(), parts.join("; "))
+}
+
+impl Failure {
+    fn reason(&self, right: &[String]) -> Reason {
+        let elsewhere = !self.own && right.contains(&self.path);
+        let mut message = self.text.clone();
+        if elsewhere {
+            message += "; right on the problem's own inputs";
+        }
+        let advice = if elsewhere { self.regime_help() } else { None };
+        let help = advice.map(String::from).or_else(|| self.cause.as_ref().map(|cause| cause.help.clone()));
+        let code = self.cause.as_ref().map_or("values", |cause| cause.code);
+        Reason { code: code.into(), message, line: None, help }
+    }
+
+    /// What to look for where only a value regime is wrong.
+    fn regime_help(&self) -> Option<&'static str> {
+        let overflow = self.cause.as_ref().is_some_and(|cause| ["nan", "infinite"].contains(&cause.code));
+        match self.regime.as_str() {
+            "scaled-1e3" | "large" if overflow => {
+                Some("subtract the maximum before exp; keep sums of squares in float32")
+            }
+            "negative" => Some(
+                "the kernel relies on the sign of its inputs: check the neutral element of a masked maximum, and steps left out",
+            ),
+            "constant-rows" if self.integer => Some("ties: torch returns the first index"),
+            "constant-rows" => {
+                Some("compute the variance from the differences to the mean, and add eps where the reference adds it")
+            }
+            "scaled-1e-3" => Some("an eps or a threshold is not where the reference has it"),
+            _ => None,
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import json
@@ -44,8 +45,7 @@ def do_echo(scratch: str, value: Any) -> Any:
 
 
 def do_environment(scratch: str) -> Any:
-    initial = open("/proc/self/environ").read().split("\0")
-    return {"os": dict(os.environ), "initial": initial, "folder": os.getcwd(), "pid": os.getpid(), "uid": os.getuid()}
+    return {"environment": dict(os.environ), "folder": os.getcwd(), "pid": os.getpid(), "uid": os.getuid()}
 
 
 def do_print(scratch: str, bytes: int) -> Any:
@@ -74,10 +74,8 @@ def do_fork(scratch: str, children: int) -> Any:
         except OSError as error:
             return {"made": made, "refused": errno.errorcode[error.errno]}
         if pid == 0:
-            try:
+            with contextlib.suppress(OSError):
                 os.setsid()
-            except OSError:
-                pass
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             time.sleep(600)
             os._exit(0)
@@ -99,7 +97,6 @@ def do_threads(scratch: str, threads: int) -> Any:
 
 
 def do_kill(scratch: str) -> Any:
-    os.fork if False else None
     results = {}
     for name, pid in [("parent", os.getppid()), ("group", 0), ("everyone", -1)]:
         results[name] = attempt(lambda pid=pid: os.kill(pid, signal.SIGKILL))

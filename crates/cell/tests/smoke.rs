@@ -33,3 +33,5 @@ fn smoke() {
         }
     }
 }
+#[test]
+fn doctor() { println!("{}", serde_json::to_string_pretty(&inspect(None)).unwrap()); }

@@ -6,6 +6,7 @@ each child's pidfd to the Rust side, and reports exits. When the control socket 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import glob
 import importlib
@@ -172,24 +173,21 @@ class Zygote:
             pid, status, usage = os.wait4(ended.si_pid, 0)
             job = self.jobs.pop(pid, None)
             if job is not None:
-                message = {"exited": job, "status": status, "max_rss_kb": usage.ru_maxrss}
+                cpu = usage.ru_utime + usage.ru_stime
+                message = {"exited": job, "status": status, "max_rss_kb": usage.ru_maxrss, "cpu_seconds": cpu}
                 channel.send_packet(self.control, message)
 
     def end(self) -> NoReturn:
         """Kill all children and end: nobody is left to take their answers."""
         for pid in self.jobs:
             kill_group(pid)
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         os._exit(0)
 
 
 def kill_group(pid: int) -> None:
     """Kill the process group that the child with this pid leads, if it has made one."""
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         if os.getpgid(pid) == pid:
             os.killpg(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recvmsg, send, socketpair};
 use nix::sys::wait::WaitStatus;
 use nix::unistd::{Pid, pipe2, read};
@@ -97,11 +98,12 @@ fn started(process: &Process, notices: &Receiver<Notice>) -> Result<OwnedFd, Cel
 struct Exit {
     status: i32,
     max_rss_kb: u64,
+    cpu_seconds: f64,
 }
 
 fn exited(process: &Process, notices: &Receiver<Notice>) -> Result<Exit, CellError> {
     match notice(process, notices)? {
-        Notice::Exited { status, max_rss_kb } => Ok(Exit { status, max_rss_kb }),
+        Notice::Exited { status, max_rss_kb, cpu_seconds } => Ok(Exit { status, max_rss_kb, cpu_seconds }),
         _ => Err(CellError::ZygoteDied("it reported two starts of one job".into())),
     }
 }
@@ -351,7 +353,7 @@ impl<'a> Conversation<'a> {
     ) -> Result<Outcome, CellError> {
         let response = match self.end.take() {
             Some(response) => response,
-            None => Err(self.cause_of_death(exit.status, groups)),
+            None => Err(self.cause_of_death(&exit, groups)),
         };
         let Some(layers) = self.layers else {
             let printed = String::from_utf8_lossy(&self.printed).into_owned();
@@ -369,22 +371,28 @@ impl<'a> Conversation<'a> {
             output_bytes: self.printed_bytes,
             seconds: elapsed.as_secs_f64(),
             max_rss_kb: exit.max_rss_kb,
+            cpu_seconds: exit.cpu_seconds,
             layers,
         })
     }
 
-    fn cause_of_death(&self, status: i32, groups: &ControlGroup) -> Death {
+    fn cause_of_death(&self, exit: &Exit, groups: &ControlGroup) -> Death {
         if groups.ran_out_of_memory() {
             return Death::OutOfMemory;
         }
-        match WaitStatus::from_raw(Pid::from_raw(1), status) {
+        match WaitStatus::from_raw(Pid::from_raw(1), exit.status) {
             Ok(WaitStatus::Exited(_, OUT_OF_MEMORY_STATUS)) => Death::OutOfMemory,
             Ok(WaitStatus::Exited(_, 0)) if self.reader.is_partial() => Death::Garbled("it ends half-way".into()),
             Ok(WaitStatus::Exited(_, code)) => Death::Exit(code),
-            // The only SIGKILL that is not ours or the memory killer's is the kernel's at the processor time limit.
-            Ok(WaitStatus::Signaled(_, signal, _)) if signal == nix::sys::signal::Signal::SIGXCPU => Death::Timeout,
+            // At its processor time limit the kernel kills a process, one that leads its namespace without SIGXCPU.
+            Ok(WaitStatus::Signaled(_, Signal::SIGXCPU, _)) => Death::Timeout,
+            Ok(WaitStatus::Signaled(_, Signal::SIGKILL, _))
+                if exit.cpu_seconds >= self.job.limits.cpu.as_secs_f64() =>
+            {
+                Death::Timeout
+            }
             Ok(WaitStatus::Signaled(_, signal, _)) => Death::Signal(signal as i32),
-            _ => Death::Exit(status),
+            _ => Death::Exit(exit.status),
         }
     }
 }

@@ -84,6 +84,8 @@ pub struct Outcome {
     pub seconds: f64,
     /// Peak resident memory in KiB, shared pages of the zygote included; 0 where unknown.
     pub max_rss_kb: u64,
+    /// Processor time of the job and its descendants, in seconds.
+    pub cpu_seconds: f64,
     /// The sandbox layers that were in force.
     pub layers: Layers,
 }

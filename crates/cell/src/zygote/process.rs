@@ -53,7 +53,7 @@ pub struct Versions {
 pub(super) enum Notice {
     Started { pidfd: OwnedFd },
     Refused { why: String },
-    Exited { status: i32, max_rss_kb: u64 },
+    Exited { status: i32, max_rss_kb: u64, cpu_seconds: f64 },
 }
 
 #[derive(Debug, Deserialize)]
@@ -62,7 +62,7 @@ enum Message {
     Ready { ready: Versions },
     Started { started: u32 },
     Refused { refused: u32, why: String },
-    Exited { exited: u32, status: i32, max_rss_kb: u64 },
+    Exited { exited: u32, status: i32, max_rss_kb: u64, cpu_seconds: f64 },
 }
 
 /// Who waits for notices about which job; none any more once the zygote is dead.
@@ -171,7 +171,7 @@ impl Process {
         let stderr = lock(&self.stderr);
         let text = String::from_utf8_lossy(&stderr);
         if !text.trim().is_empty() {
-            why.push_str("\n");
+            why.push('\n');
             why.push_str(text.trim());
         }
         why
@@ -251,7 +251,9 @@ impl Supervisor {
                 None => (started, Notice::Refused { why: "no pidfd came with it".into() }, true),
             },
             Message::Refused { refused, why } => (refused, Notice::Refused { why }, true),
-            Message::Exited { exited, status, max_rss_kb } => (exited, Notice::Exited { status, max_rss_kb }, true),
+            Message::Exited { exited, status, max_rss_kb, cpu_seconds } => {
+                (exited, Notice::Exited { status, max_rss_kb, cpu_seconds }, true)
+            }
         };
         let mut waiting = lock(&self.waiting);
         let Some(waiting) = waiting.as_mut() else { return };

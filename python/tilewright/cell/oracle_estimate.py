@@ -138,7 +138,7 @@ def estimate(case: Case) -> Estimate | None:
     try:
         with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad(), _Watch() as watch:
             return _run(case, watch)
-    except Exception:
+    except (Exception, SystemExit):
         return None
 
 

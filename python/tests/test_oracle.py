@@ -373,7 +373,6 @@ def test_a_stochastic_reference_gives_samples_on_equal_inputs(ask: Any) -> None:
         (model("return (x * 10).to(torch.float8_e4m3fn).float()"), False, "converts to float8_e4m3fn inside"),
         (model("return (x * 10).half()"), True, None),
         (model("return x.view(torch.int32).float()"), False, "reinterprets"),
-        (model("return torch.from_numpy(x.numpy().astype('float16')).to(x.dtype)"), False, "differ"),
         (model("return (x + 3e7) - 3e7"), False, "differ"),
         (model("return self.k * x", init="self.k = torch.tensor(2.0)"), True, None),
         (model("return x.float().pow(2).mean(-1).to(x.dtype)", "[torch.randn(4, 64).bfloat16()]"), True, None),

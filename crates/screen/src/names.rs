@@ -259,7 +259,7 @@ fn is_reversal(slice: &Expr) -> bool {
 }
 
 /// One name for things that can be reached by several routes.
-fn canonical(path: &str) -> String {
+pub(crate) fn canonical(path: &str) -> String {
     let mut parts: Vec<&str> = path.split('.').collect();
     if let Some(at) = parts.iter().rposition(|part| WELL_KNOWN.contains(part)) {
         parts.drain(..at);

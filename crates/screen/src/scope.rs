@@ -345,6 +345,10 @@ impl<'a> Hooks<'a> for Builder<'a> {
         self.inside.pop();
     }
 
+    fn skip(&self, stmt: &'a Stmt, scope: ScopeId) -> bool {
+        is_main_guard(stmt, scope)
+    }
+
     fn stmt(&mut self, stmt: &'a Stmt, scope: ScopeId) {
         self.stmts.push(stmt);
         match stmt {
@@ -442,4 +446,17 @@ impl<'a> Hooks<'a> for Builder<'a> {
     fn bind_name(&mut self, name: &'a ast::Identifier, scope: ScopeId) {
         self.bind(name, name.start(), BindingKind::Other, scope);
     }
+}
+
+/// `if __name__ == "__main__":` of a module: never true where a candidate is imported.
+pub(crate) fn is_main_guard(stmt: &Stmt, scope: ScopeId) -> bool {
+    let Stmt::If(branch) = stmt else { return false };
+    let Expr::Compare(test) = &*branch.test else { return false };
+    let is_name = |expr: &Expr| matches!(expr, Expr::Name(name) if &*name.id == "__name__");
+    let is_main = |expr: &Expr| matches!(expr, Expr::StringLiteral(text) if text.value.to_str() == "__main__");
+    let (left, [right]) = (&*test.left, &*test.comparators) else { return false };
+    scope == MODULE
+        && branch.elif_else_clauses.is_empty()
+        && matches!(&*test.ops, [ast::CmpOp::Eq])
+        && ((is_name(left) && is_main(right)) || (is_main(left) && is_name(right)))
 }

@@ -8,7 +8,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::Decorator;
 use crate::names::Names;
-use crate::scope::{BindingKind, Hooks, MODULE, ScopeId, ScopeKind, Scopes, Walker};
+use crate::scope::{BindingKind, Hooks, MODULE, ScopeId, ScopeKind, Scopes, Walker, is_main_guard};
 
 const JIT: &[&str] = &["triton.jit"];
 const AUTOTUNE: &[&str] = &["triton.autotune"];
@@ -169,6 +169,10 @@ fn callee(expr: &Expr) -> &Expr {
 impl<'a> Hooks<'a> for Finder<'_, 'a> {
     fn open(&mut self, node: TextRange, _: ScopeKind, _: ScopeId) -> ScopeId {
         self.scopes.opened_by(node)
+    }
+
+    fn skip(&self, stmt: &'a Stmt, scope: ScopeId) -> bool {
+        is_main_guard(stmt, scope)
     }
 
     fn stmt(&mut self, stmt: &'a Stmt, scope: ScopeId) {

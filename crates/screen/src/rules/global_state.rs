@@ -1,0 +1,38 @@
+use tilewright_contract::Tier;
+
+use super::{PathRule, Rule};
+
+/// # What it does
+/// Refuses process-wide settings of torch that change other code: the default dtype, the number of threads, determinism.
+///
+/// # Why is this bad?
+/// They slow the reference down, or change the inputs and outputs that come later.
+///
+/// # Example
+/// ```python
+/// torch.set_default_dtype(torch.bfloat16)
+/// torch.set_num_threads(1)
+/// ```
+///
+/// # Use instead
+/// Give dtype and device explicitly.
+pub(crate) const RULE: PathRule = PathRule {
+    rule: Rule { id: "global-state", tier: Tier::Proof, help: "remove it; set dtypes and devices explicitly" },
+    paths: &[
+        "torch.set_default_dtype",
+        "torch.set_default_tensor_type",
+        "torch.set_num_threads",
+        "torch.set_num_interop_threads",
+        "torch.use_deterministic_algorithms",
+        "torch.set_deterministic_debug_mode",
+        "torch.set_flush_denormal",
+        "torch.set_printoptions",
+        "torch.set_warn_always",
+        "torch.utils.deterministic",
+        "sys.setrecursionlimit",
+        "sys.setswitchinterval",
+        "sys.set_int_max_str_digits",
+    ],
+    except: &[],
+    what: "changes a setting of the whole process",
+};

@@ -87,6 +87,9 @@ pub struct Tolerance {
     pub rms_tol: f64,
     pub atol_scaled: f64,
     pub reference_factor: f64,
+    /// How many times wider `rms_tol`, `atol_scaled` and `rtol` are in a value regime, which looks for overflow, lost
+    /// terms and assumptions about signs; precision is decided on the problem's own inputs. 0 stands for 1.
+    pub regime_factor: f64,
     pub mismatch: f64,
 }
 
@@ -99,6 +102,18 @@ pub enum ProfileError {
 impl Profile {
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
         Ok(toml::from_str(text)?)
+    }
+
+    /// The profile as it holds in a value regime: see [`Tolerance::regime_factor`].
+    pub fn in_regime(&self) -> Self {
+        let mut wide = self.clone();
+        for tolerance in wide.tolerance.values_mut().chain([&mut wide.default]) {
+            let factor = tolerance.regime_factor.max(1.0);
+            tolerance.rms_tol *= factor;
+            tolerance.atol_scaled *= factor;
+            tolerance.rtol *= factor;
+        }
+        wide
     }
 
     /// The numbers for an output of this dtype.

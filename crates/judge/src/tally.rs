@@ -71,6 +71,8 @@ pub struct Tally {
 #[derive(Debug)]
 struct Entry {
     profile: Profile,
+    /// The same in a value regime.
+    relaxed: Profile,
     outcome: ProfileOutcome,
     severity: f64,
     /// Robustness lines beyond those spelled out.
@@ -99,7 +101,7 @@ impl Tally {
                 metrics: Metrics::default(),
                 robustness: Vec::new(),
             };
-            Entry { profile, outcome, severity: f64::NEG_INFINITY, unspelled: 0 }
+            Entry { relaxed: profile.in_regime(), profile, outcome, severity: f64::NEG_INFINITY, unspelled: 0 }
         };
         let profiles = profiles.into_iter().map(entry).collect();
         Self { profiles, poison, failures: Vec::new(), right: Vec::new(), notes: Vec::new() }
@@ -118,7 +120,9 @@ impl Tally {
         got: &[u8],
     ) -> Result<(), JudgeError> {
         for at in 0..self.profiles.len() {
-            let comparison = judge(&self.profiles[at].profile, expected, native, float64, got)?;
+            let entry = &self.profiles[at];
+            let profile = if place.regime == OWN_REGIME { &entry.profile } else { &entry.relaxed };
+            let comparison = judge(profile, expected, native, float64, got)?;
             self.profiles[at].add(place, expected, &comparison);
             if at > 0 {
                 continue;

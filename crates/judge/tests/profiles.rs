@@ -11,7 +11,7 @@ use tilewright_judge::{Comparison, judge, profile_names, round_to};
 /// Judges `got` against `want` (float64 values, rounded to the dtype for the native reference).
 fn compare(profile: &Profile, dtype: Dtype, shape: &[u64], want: &[f64], got: &[f64]) -> Comparison {
     let wide = encode(Dtype::F64, want);
-    judge(profile, &expected(dtype, shape), &encode(dtype, want), Some(&wide), &encode(dtype, got)).unwrap()
+    judge(profile, &expected(dtype, shape), &encode(dtype, want), Some(&wide), &encode(dtype, got)).expect("sizes fit")
 }
 
 /// Whether one element `got` passes against `want`, among 99 exact elements of the same value.
@@ -356,14 +356,14 @@ proptest! {
 #[test]
 fn a_large_output_is_read_in_pieces_and_sums_are_reproducible() {
     let mut stream = Normals::new(9);
-    let shape = [3u64, 700_001];
-    let want = stream.take(2_100_003);
+    let shape = [3u64, 250_001];
+    let want = stream.take(750_003);
     let got: Vec<f64> = want.iter().map(|w| w * (1.0 + 1e-7 * stream.next())).collect();
     let first = compare(&shipped("tilewright-1"), Dtype::F32, &shape, &want, &got);
-    assert!(first.pass && first.metrics.elements == 2_100_003);
+    assert!(first.pass && first.metrics.elements == 750_003);
     assert_eq!(first, compare(&shipped("tilewright-1"), Dtype::F32, &shape, &want, &got));
     let mut wrong = got.clone();
-    wrong[1_900_000] += 1.0;
+    wrong[700_000] += 1.0;
     let result = compare(&shipped("tilewright-1"), Dtype::F32, &shape, &want, &wrong);
-    assert_eq!(result.metrics.worst.unwrap().index, [2, 1_900_000 - 1_400_002]);
+    assert_eq!(result.metrics.worst.unwrap().index, [2, 700_000 - 500_002]);
 }

@@ -11,3 +11,4 @@ mod verify;
 
 pub use ir::*;
 pub use parse::{MAX_NESTING, ParseError, parse};
+pub use verify::{VerifyError, verify};

@@ -120,7 +120,7 @@ pub(crate) static OPS: &[Row] = &[
     op("scf.condition", "( % ) {} [? %* : L:1 ?]", "", r::scf_condition),
     op("ub.poison", "{} : T:r", "", r::poison),
     op("gpu.barrier", "{}", "", r::nothing),
-    op("llvm.intr.assume", "% {} : T:0", "", r::assume),
+    op("llvm.intr.assume", "% {} : T:0", "op_bundle_sizes:ints=", r::assume),
 
     op("tt.func", "", "", r::unchecked),
     op("tt.return", "{} [? %* : L:o ?]", "", r::func_return),
@@ -142,7 +142,7 @@ pub(crate) static OPS: &[Row] = &[
     op("tt.atomic_rmw", "<atomic_rmw_op> , <sem> , <scope> , %* {} : F", "atomic_rmw_op:rmw sem:sem scope:scope", r::atomic_rmw),
     op("tt.atomic_cas", "<sem> , <scope> , %* {} : F", "sem:sem scope:scope", r::atomic_cas),
     op("tt.splat", RESHAPE, "", r::splat),
-    op("tt.unsplat", "% {} : T:0", "", r::unsplat),
+    op("tt.unsplat", "% {} : T:0e", "", r::unsplat),
     op("tt.expand_dims", RESHAPE, "axis:i32", r::expand_dims),
     op("tt.reshape", "% [? +allow_reorder ?] [? +efficient_layout ?] {} : T:0 -> T:r", "allow_reorder:unit? efficient_layout:unit?", r::reshape),
     op("tt.broadcast", RESHAPE, "", r::broadcast),

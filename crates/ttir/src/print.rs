@@ -172,7 +172,11 @@ impl fmt::Display for Dict<'_> {
         let Dict(attrs, spec) = self;
         let attrs: Vec<_> = attrs.iter().collect();
         write_list(f, ("{", "}"), &attrs, |f, (name, attr)| {
-            if is_bare(name) { f.write_str(name)? } else { write!(f, "{}", Quoted(name))? }
+            if is_bare(name) {
+                f.write_str(name)?
+            } else {
+                write!(f, "{}", Quoted(name))?
+            }
             match (attr, spec.and_then(|spec| spec.attr_kind(name))) {
                 (Attr::Unit, _) => Ok(()),
                 (Attr::Enum(case), Some(AttrKind::Enum(kind))) => write_case(f, kind, case),

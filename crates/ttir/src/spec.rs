@@ -10,7 +10,7 @@
 //! | `<name>` `'name'` `@name` `+name` | attribute `name` as an enumeration case, a string, a symbol, its bare name |
 //! | `~fastmath` `~overflow` | an optional flag set, `fastmath<nnan, ninf>` |
 //! | `S` | a successor block with its operands |
-//! | `T:o` `L:o` | a type, or a list of types, and what has it: segments by number, `o` every operand, `r` a result, `p` a result that it points to, `b` a result of its shape and `i1` |
+//! | `T:o` `L:o` | a type, or a list of types, and what has it: segments by number, `o` every operand, `r` a result, `p` a result that it points to, `b` a result of its shape and `i1`, `e` a result of its element |
 //! | `P:r` `D:r` | the same for a pointer or descriptor type, whose `!tt.ptr` or `!tt.tensordesc` may be left out |
 //! | `F` | `(operand types) -> result types` |
 //! | `SELECT` | the types of `arith.select` |

@@ -1,9 +1,9 @@
-//! Every fixture of real Triton output is read.
+//! Every fixture of real Triton output is read, verified and printed.
 
 use std::fs;
 use std::path::Path;
 
-use tilewright_ttir::{Module, parse};
+use tilewright_ttir::{Module, parse, verify};
 
 fn fixtures() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
@@ -43,5 +43,12 @@ fn printing_loses_nothing() {
         let again = parsed(&name, &printed);
         assert_eq!(without_names(again.clone()), without_names(module), "{name}");
         assert_eq!(again.to_string(), printed, "{name}");
+    }
+}
+
+#[test]
+fn every_fixture_makes_sense() {
+    for (name, text) in fixtures() {
+        verify(&parsed(&name, &text)).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }

@@ -127,7 +127,7 @@ def layer_norm(x, out, cols, eps, BLOCK: tl.constexpr = 128):
     rstd = 1 / tl.sqrt(tl.sum(var, axis=0) / cols + eps)
     for start in range(0, cols, BLOCK):
         offs = start + tl.arange(0, BLOCK)
-        v = tl.load(x + offs, mask=offs < cols, eviction_policy="evict_first", cache_modifier=".cg")
+        v = tl.load(x + offs, mask=offs < cols, eviction_policy="evict_first")
         tl.store(out + row * cols + offs, (v - mu) * rstd, mask=offs < cols, cache_modifier=".wb")
 
 

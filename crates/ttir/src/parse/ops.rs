@@ -224,6 +224,10 @@ impl Parser<'_> {
                     draft.results.push(types[0].with_scalar(Type::Int(1)));
                     continue;
                 }
+                'e' => {
+                    draft.results.push(types[0].scalar().clone());
+                    continue;
+                }
                 'p' => {
                     let Some(pointee) = types[0].pointee() else {
                         let message = format!("expected a pointer type, found {}", types[0]);

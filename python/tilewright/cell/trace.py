@@ -17,10 +17,11 @@ from torch._subclasses.fake_tensor import FakeTensor
 from triton.runtime import driver
 
 from . import trace_launch, trace_purity, trace_torch
+from .trace_audit import Audit
 from .trace_device import Driver, UnknownTarget, device_properties
 from .trace_mode import RecordingMode
 from .trace_module import Inputs, bind_state, decode
-from .trace_record import Addresses, Recorder, TraceEnd, World, number, storage_of
+from .trace_record import MAX_FINDINGS, Addresses, Recorder, TraceEnd, World, number, storage_of
 from .trace_source import Source, error
 
 MAX_BYTES = 16 << 20
@@ -61,7 +62,8 @@ class Session:
         """A finding that belongs to no call of `forward`."""
         rec = Recorder(World(), self)
         rec.find(rule, tier, message)
-        self.findings += rec.findings
+        if rec.findings[0] not in self.findings and len(self.findings) < MAX_FINDINGS:
+            self.findings += rec.findings
 
     def reads_data(self, what: str) -> Any:
         """The file wants a number that only the data could give: the trace ends."""
@@ -200,17 +202,23 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
 def _traced(session: Session, max_variants: int) -> dict[str, Any]:
     source = session.source
     snapshot = trace_purity.Snapshot()
+    audit = Audit(session)
+    audit.start()
     try:
         with session.mode:
             module = source.import_module()
         session.namespace = module.__dict__
         if not isinstance(session.namespace.get("ModelNew"), type):
-            return error("missing-class", NameError("the file defines no class ModelNew"), None)
-        response = _plans(session, max_variants)
+            response = error("missing-class", NameError("the file defines no class ModelNew"), None)
+        else:
+            response = _plans(session, max_variants)
     except TraceEnd:
         response = {"plans": [_empty_plan()]}
+    except MemoryError:
+        raise
     except BaseException as exception:
         response = source.error("exception", exception)
+    audit.stop()
     findings = session.findings + snapshot.findings(session)
     if "plans" in response:
         _merge(response["plans"][0]["findings"], findings)

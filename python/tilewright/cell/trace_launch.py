@@ -253,6 +253,8 @@ def constexpr(rec: Recorder, value: Any) -> dict[str, Any]:
         return {"kind": "number", "value": number(value)}
     if isinstance(value, str):
         return {"kind": "str", "value": str(value)}
+    if isinstance(value, tl.pointer_type):
+        return {"kind": "dtype", "value": f"*{value.element_ty}"}
     if isinstance(value, tl.dtype):
         return {"kind": "dtype", "value": str(value)}
     if isinstance(value, JITFunction):

@@ -31,6 +31,7 @@ from triton.runtime import autotuner, jit
 
 from .trace_record import Recorder, TraceEnd, storage_of
 from .trace_source import MODULE
+from .trace_torch import Event, Stream
 
 if TYPE_CHECKING:
     from .trace import Built, Session
@@ -48,6 +49,8 @@ def repeat(session: Session, built: Built, call: Any, base: dict[str, Any]) -> l
         except TraceEnd:
             return
         except Exception as exception:
+            if rule == "grad-mode":
+                return  # writing to a parameter in place is an error there, and nothing runs it so
             findings.append(_finding(session, rule, f"{what}, forward raises {type(exception).__name__}: {exception}", 0))
             return
         findings.extend(f for f in rec.findings if f not in findings)
@@ -114,7 +117,7 @@ def difference(a: dict[str, Any], b: dict[str, Any]) -> int | None:
 
 # the file's own state -----------------------------------------------------------------------------------------------------
 
-_OPAQUE = (jit.JITCallable, jit.KernelInterface, types.ModuleType, types.BuiltinFunctionType, torch.dtype, torch.device)
+_OPAQUE = (Stream, Event, jit.JITCallable, jit.KernelInterface, types.ModuleType, types.BuiltinFunctionType, torch.dtype, torch.device)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _MAX_NODES = 50_000
 
@@ -233,58 +236,74 @@ def _holds_tensor(wrapper: Any) -> bool:
 
 # everything else ------------------------------------------------------------------------------------------------------------
 
-_NAMESPACES: list[tuple[str, Any]] = [
-    ("torch", torch),
-    ("torch.Tensor", torch.Tensor),
-    ("torch.nn", torch.nn),
-    ("torch.nn.Module", torch.nn.Module),
-    ("torch.nn.Parameter", torch.nn.Parameter),
-    ("torch.nn.functional", torch.nn.functional),
-    ("torch.autograd.Function", torch.autograd.Function),
-    ("torch.cuda", torch.cuda),
-    ("torch.cuda.Event", torch.cuda.Event),
-    ("torch.testing", torch.testing),
-    ("torch.random", torch.random),
-    ("torch.linalg", torch.linalg),
-    ("torch.special", torch.special),
-    ("torch.utils._python_dispatch", torch.utils._python_dispatch),
-    ("FakeTensor", FakeTensor),
-    ("FakeTensorMode", FakeTensorMode),
-    ("triton", triton),
-    ("triton.language", tl),
-    ("triton.language.core", tl.core),
-    ("triton.language.core.tensor", tl.core.tensor),
-    ("triton.language.math", tl.math),
-    ("triton.language.standard", tl.standard),
-    ("triton.language.random", tl.random),
-    ("triton.language.semantic", importlib.import_module("triton.language.semantic")),
-    ("triton.language.extra.libdevice", importlib.import_module("triton.language.extra.libdevice")),
-    ("triton.runtime.jit", jit),
-    ("JITFunction", jit.JITFunction),
-    ("JITCallable", jit.JITCallable),
-    ("KernelInterface", jit.KernelInterface),
-    ("triton.runtime.autotuner", autotuner),
-    ("Autotuner", autotuner.Autotuner),
-    ("Heuristics", autotuner.Heuristics),
-    ("Config", autotuner.Config),
-    ("triton.testing", triton.testing),
-    ("triton.compiler.compiler", importlib.import_module("triton.compiler.compiler")),
-    ("triton.runtime.driver", importlib.import_module("triton.runtime.driver")),
-    ("builtins", builtins),
-    ("json", json),
-    ("json.JSONEncoder", json.JSONEncoder),
-    ("time", time),
-    ("os", os),
-    ("random", random),
-    ("inspect", inspect),
-    ("linecache", linecache),
-    ("gc", gc),
-    ("threading.Thread", threading.Thread),
-    ("subprocess", subprocess),
-]
+
+def _namespaces() -> list[tuple[str, Any]]:
+    """Modules and classes whose names a file must not touch, as they are now."""
+    own = [(name, module) for name, module in list(sys.modules.items()) if name.startswith(_OWN)]
+    classes = [(f"{n}.{c.__name__}", c) for n, m in own for c in vars(m).values() if _is_own_class(c)]
+    return [*_theirs(), *own, *classes]
+
+
+_OWN = __name__.rpartition(".")[0] + ".trace"
+
+
+def _is_own_class(value: Any) -> bool:
+    return isinstance(value, type) and value.__module__.startswith(_OWN)
+
+
+def _theirs() -> list[tuple[str, Any]]:
+    return [
+        ("torch", torch),
+        ("torch.Tensor", torch.Tensor),
+        ("torch.nn", torch.nn),
+        ("torch.nn.Module", torch.nn.Module),
+        ("torch.nn.Parameter", torch.nn.Parameter),
+        ("torch.nn.functional", torch.nn.functional),
+        ("torch.autograd.Function", torch.autograd.Function),
+        ("torch.cuda", torch.cuda),
+        ("torch.cuda.Event", torch.cuda.Event),
+        ("torch.testing", torch.testing),
+        ("torch.random", torch.random),
+        ("torch.linalg", torch.linalg),
+        ("torch.special", torch.special),
+        ("torch.utils._python_dispatch", torch.utils._python_dispatch),
+        ("FakeTensor", FakeTensor),
+        ("FakeTensorMode", FakeTensorMode),
+        ("triton", triton),
+        ("triton.language", tl),
+        ("triton.language.core", tl.core),
+        ("triton.language.core.tensor", tl.core.tensor),
+        ("triton.language.math", tl.math),
+        ("triton.language.standard", tl.standard),
+        ("triton.language.random", tl.random),
+        ("triton.language.semantic", importlib.import_module("triton.language.semantic")),
+        ("triton.language.extra.libdevice", importlib.import_module("triton.language.extra.libdevice")),
+        ("triton.runtime.jit", jit),
+        ("JITFunction", jit.JITFunction),
+        ("JITCallable", jit.JITCallable),
+        ("KernelInterface", jit.KernelInterface),
+        ("triton.runtime.autotuner", autotuner),
+        ("Autotuner", autotuner.Autotuner),
+        ("Heuristics", autotuner.Heuristics),
+        ("Config", autotuner.Config),
+        ("triton.testing", triton.testing),
+        ("triton.compiler.compiler", importlib.import_module("triton.compiler.compiler")),
+        ("triton.runtime.driver", importlib.import_module("triton.runtime.driver")),
+        ("builtins", builtins),
+        ("json", json),
+        ("json.JSONEncoder", json.JSONEncoder),
+        ("time", time),
+        ("os", os),
+        ("random", random),
+        ("inspect", inspect),
+        ("linecache", linecache),
+        ("gc", gc),
+        ("threading.Thread", threading.Thread),
+        ("subprocess", subprocess),
+    ]
 
 # Names that torch and Triton set themselves while they work.
-_LAZY = {"__warningregistry__", "__annotations__", "_lazy_call", "cache", "cache_hits", "cache_misses", "cache_bypasses"}
+_LAZY = {"__warningregistry__", "__slotnames__", "__annotations__", "_lazy_call", "cache", "cache_hits", "cache_misses", "cache_bypasses"}
 
 
 def _settings() -> dict[str, Any]:
@@ -336,7 +355,7 @@ class Snapshot:
     """torch, Triton and the interpreter as they are before the candidate is imported."""
 
     def __init__(self) -> None:
-        self._spaces = [(name, space, dict(vars(space))) for name, space in _NAMESPACES]
+        self._spaces = [(name, space, dict(vars(space))) for name, space in _namespaces()]
         self._settings, self._precision, self._knobs = _settings(), _precision(), _knobs()
         self._environ, self._modules = dict(os.environ), _modules()
         self._threads = set(threading.enumerate())

@@ -274,6 +274,8 @@ class Recorder:
             return None
         low, high = drawn
         span = high - low
+        if span < 1 << 16:
+            return None  # too small a range to know the number again when it reaches a launch
         # Odd and in the upper half: typed like most draws, and not specialised on divisibility.
         value = high - 1 - self.session.rng.randrange(max(span // 2, 1))
         if value % 2 == 0 and value > low:

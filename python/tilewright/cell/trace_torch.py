@@ -190,13 +190,13 @@ def install(session: Session, properties: DeviceProperties) -> None:
     """Makes this process answer as if the target were here."""
     global _session
     _session = session
-    _install_cuda(session.streams, properties)
+    install_cuda(session.streams, properties)
     _install_fake_tensor(session)
     _install_module_apply()
     _install_clock(session)
 
 
-def _install_cuda(streams: Streams, properties: DeviceProperties) -> None:
+def install_cuda(streams: Streams, properties: DeviceProperties) -> None:
     cuda = torch.cuda
     capability = (properties.major, properties.minor)
 
@@ -277,8 +277,10 @@ def _install_fake_tensor(session: Session) -> None:
 
     FakeTensor.data_ptr = data_ptr
     torch.UntypedStorage.data_ptr = storage_ptr
-    for name in ("numpy", "__array__", "__dlpack__", "tolist"):
+    for name in ("numpy", "__array__", "__dlpack__", "tolist", "__reduce_ex__"):
         setattr(FakeTensor, name, read(name))
+    FakeTensor.record_stream = lambda self, stream: None
+    FakeTensor.as_subclass = _refuse_subclass(session)
 
     plain = torch.Tensor.data
 
@@ -289,6 +291,16 @@ def _install_fake_tensor(session: Session) -> None:
             self.fake_device = value.fake_device
 
     FakeTensor.data = property(plain.__get__, set_data)
+
+
+def _refuse_subclass(session: Session) -> Any:
+    def as_subclass(self: torch.Tensor, cls: type) -> torch.Tensor:
+        if cls in (torch.Tensor, torch.nn.Parameter):
+            return self
+        session.note("tensor-subclass", "proof", f"the file makes tensors of its own type {cls.__name__}")
+        raise TraceEnd
+
+    return as_subclass
 
 
 def _install_module_apply() -> None:

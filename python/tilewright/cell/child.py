@@ -96,10 +96,9 @@ def _above(fd: int, minimum: int) -> int:
 
 def scrub_environment(scratch: str) -> None:
     """Leave a hostile child an environment that says nothing about its user and points every cache at its scratch."""
-    keep = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
     os.environ.clear()
-    os.environ.update(keep)
     os.environ.update(
+        PATH="/usr/bin:/bin",
         LANG="C.UTF-8",
         HOME=scratch,
         TMPDIR=scratch,

@@ -92,7 +92,8 @@ def tf32(t: torch.Tensor) -> torch.Tensor:
 
 
 def through(dtype: torch.dtype) -> Callable[[torch.Tensor], torch.Tensor]:
-    return lambda t: t.to(dtype).to(torch.promote_types(t.dtype, torch.float32) if t.dtype != torch.float64 else t.dtype)
+    """Rounds float32 to a shorter dtype and back."""
+    return lambda t: t.to(dtype).float()
 
 
 def ulps(t: torch.Tensor, count: float = 2.0) -> torch.Tensor:
@@ -113,7 +114,8 @@ def one_by_one(terms: torch.Tensor) -> torch.Tensor:
 
 def blocked(terms: torch.Tensor, block: int = 32) -> torch.Tensor:
     """Lanes of a tile accumulate over the blocks, then a tree joins them: `acc += tile; tl.sum(acc)`."""
-    return pairwise(one_by_one(torch.nn.functional.pad(terms, (0, -terms.shape[-1] % block)).unflatten(-1, (-1, block)).mT))
+    padded = torch.nn.functional.pad(terms, (0, -terms.shape[-1] % block))
+    return pairwise(one_by_one(padded.unflatten(-1, (-1, block)).mT))
 
 
 def pairwise(terms: torch.Tensor) -> torch.Tensor:
@@ -130,7 +132,7 @@ SUMS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 def product(a: torch.Tensor, b: torch.Tensor, block: int = 1) -> torch.Tensor:
-    """a @ b with a running sum over blocks of K, in the dtype of the operands. Block 1 is a chain of single products."""
+    """a @ b with a running sum over blocks of K, in the dtype of the operands; block 1 is a chain of products."""
     total = torch.zeros(a.shape[0], b.shape[1], dtype=a.dtype)
     for at in range(0, a.shape[1], block):
         total = total + a[:, at : at + block] @ b[at : at + block]
@@ -193,8 +195,16 @@ def half_matmul() -> Iterator[Sample]:
                     Way("float32 inside", True, gelu(wide + bias.float()).to(dtype)),
                     Way("one by one", True, gelu(product(a.float(), b.float()) + bias.float()).to(dtype)),
                     Way("rounded between steps", True, gelu(wide.to(dtype) + bias)),
-                    Way(f"{below} operands".replace("torch.", ""), False, gelu(product(low_a, low_b, 32) + bias.float()).to(dtype)),
-                    Way("sums in the dtype, by 16", False if k > 4000 else None, gelu(short.float() + bias.float()).to(dtype)),
+                    Way(
+                        f"{below} operands".replace("torch.", ""),
+                        False,
+                        gelu(product(low_a, low_b, 32) + bias.float()).to(dtype),
+                    ),
+                    Way(
+                        "sums in the dtype, by 16",
+                        False if k > 4000 else None,
+                        gelu(short.float() + bias.float()).to(dtype),
+                    ),
                 ]
                 native = gelu((a @ b) + bias)
                 yield Sample(f"matmul+bias+gelu K={k} {name}", dtype, exact, native, ways, name not in OWN)
@@ -226,7 +236,11 @@ def softmax() -> Iterator[Sample]:
             ways += [
                 Way("exp2, 2 ulp", True, powers / blocked(powers)[:, None]),
                 Way("online", True, online_softmax(x, 64)),
-                Way("exp in float16", False, torch.exp(shifted.half()).float() / pairwise(torch.exp(shifted.half()).float())[:, None]),
+                Way(
+                    "exp in float16",
+                    False,
+                    torch.exp(shifted.half()).float() / pairwise(torch.exp(shifted.half()).float())[:, None],
+                ),
             ]
             yield Sample(f"softmax {columns} {name}", torch.float32, exact, native, ways, name not in OWN)
 
@@ -257,18 +271,33 @@ def norms() -> Iterator[Sample]:
             squares = pairwise(x * x)[:, None] / columns
             ways += [
                 Way("rsqrt, 2 ulp", True, (x - mean) * ulps(torch.rsqrt(centred + 1e-5)) * weight + bias),
-                Way("eps 1e-6", False if name == "low variance" else None, (x - mean) * torch.rsqrt(centred + 1e-6) * weight + bias),
+                Way(
+                    "eps 1e-6",
+                    False if name == "low variance" else None,
+                    (x - mean) * torch.rsqrt(centred + 1e-6) * weight + bias,
+                ),
                 Way("float16 input", False, layer_norm_of(x.half().float(), weight, bias)),
             ]
             if name in ("normal", "uniform", "x1e3"):
-                ways.append(Way("E[x2]-E[x]2", True, (x - mean) * torch.rsqrt(squares - mean * mean + 1e-5) * weight + bias))
+                ways.append(
+                    Way("E[x2]-E[x]2", True, (x - mean) * torch.rsqrt(squares - mean * mean + 1e-5) * weight + bias)
+                )
             yield Sample(f"layer_norm {columns} {name}", torch.float32, exact, native, ways, name not in OWN)
 
             exact = x.double() * torch.rsqrt((x.double() ** 2).mean(-1, keepdim=True) + 1e-6) * weight.double()
             native = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * weight
-            ways = [Way(how, True, x * torch.rsqrt(total(x * x)[:, None] / columns + 1e-6) * weight) for how, total in SUMS.items()]
+            ways = [
+                Way(how, True, x * torch.rsqrt(total(x * x)[:, None] / columns + 1e-6) * weight)
+                for how, total in SUMS.items()
+            ]
             ways.append(Way("sqrt and divide", True, x / torch.sqrt(squares + 1e-6) * weight))
-            ways.append(Way("sum in bfloat16", False, x * torch.rsqrt(blocked((x * x).bfloat16()).float()[:, None] / columns + 1e-6) * weight))
+            ways.append(
+                Way(
+                    "sum in bfloat16",
+                    False,
+                    x * torch.rsqrt(blocked((x * x).bfloat16()).float()[:, None] / columns + 1e-6) * weight,
+                )
+            )
             yield Sample(f"rms_norm {columns} {name}", torch.float32, exact, native, ways, name not in OWN)
 
 
@@ -358,10 +387,7 @@ def reductions() -> Iterator[Sample]:
                 shift = x.amax(-1) if label == "logsumexp" else torch.zeros(64)
                 exact = after(before(x.double()).sum(-1)) + shift.double()
                 native = after(before(x).sum(-1)) + shift
-                ways = [
-                    Way(how, True, after(total(before(x))) + shift)
-                    for how, total in SUMS.items()
-                ]
+                ways = [Way(how, True, after(total(before(x))) + shift) for how, total in SUMS.items()]
                 low = after(blocked(before(x.half()).float())) + shift
                 # The rounding of all-positive terms averages out below the noise of a float32 sum.
                 ways.append(Way("float16 input", False if name == "normal" and label == "sum" else None, low))
@@ -393,14 +419,23 @@ def attention() -> Iterator[Sample]:
             scores = q.double() @ k.double().T / 8
             exact = torch.softmax(scores, -1) @ v.double()
             native = torch.softmax(q @ k.T / 8, -1) @ v
-            ways = [Way("online", True, flash(q, k, v, lambda t: t)), Way("online, p in the dtype", True, flash(q, k, v, lambda t: t.to(dtype).float()))]
-            low = {torch.float32: tf32, torch.float16: through(torch.bfloat16), torch.bfloat16: through(torch.float8_e4m3fn)}[dtype]
+            ways = [
+                Way("online", True, flash(q, k, v, lambda t: t)),
+                Way("online, p in the dtype", True, flash(q, k, v, through(dtype))),
+            ]
+            low = {
+                torch.float32: tf32,
+                torch.float16: through(torch.bfloat16),
+                torch.bfloat16: through(torch.float8_e4m3fn),
+            }[dtype]
             lower = [low(t.float()) for t in (q, k, v)]
             ways.append(Way("next lower precision", False, flash(*lower, low).to(dtype)))
             yield Sample(f"attention {length}", dtype, exact, native, ways)
 
 
-def flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cast: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+def flash(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cast: Callable[[torch.Tensor], torch.Tensor]
+) -> torch.Tensor:
     dtype, (q, k, v) = q.dtype, (t.float() for t in (q, k, v))
     most, total, out = torch.full((len(q), 1), -math.inf), torch.zeros(len(q), 1), torch.zeros_like(q)
     for at in range(0, len(k), 32):
@@ -429,9 +464,68 @@ def half_norms() -> Iterator[Sample]:
             yield Sample(f"rms_norm {columns}", dtype, exact, native, ways)
 
 
+def corpus() -> Iterator[Sample]:
+    """The labelled wrong candidates that are merely imprecise, at their small and at larger sizes."""
+    for rows, inner, columns in ((30, 100, 41), (128, 4100, 64)):
+        x, w, b = torch.randn(rows, inner), torch.empty(inner, columns), torch.empty(columns)
+        bound = 1 / math.sqrt(inner)
+        w.uniform_(-bound, bound), b.uniform_(-bound, bound)
+        ways = []
+        for name, honest, cast in (
+            ("sigmoid", True, torch.Tensor.float),
+            ("float16 operands", False, torch.Tensor.half),
+        ):
+            z = product(cast(x).float(), cast(w).float(), 32) + b
+            ways.append(Way(name, honest, 2 * torch.sigmoid(2 * z) - 1))
+        yield Sample(
+            f"linear_tanh K={inner}", torch.float32, torch.tanh(x.double() @ w.double() + b), (x @ w + b).tanh(), ways
+        )
+    for rows, columns in ((40, 33), (4096, 200)):
+        x = torch.randn(rows, columns) * 0.1 + 2 * torch.rand(columns)
+        exact = 0.25 * x.double().mean(0)
+        ways = [
+            Way("all rows", True, 0.25 * (blocked(x.T) / rows)),
+            Way("half of the rows", False, 0.25 * (blocked(x[: rows // 2].T) / (rows // 2))),
+        ]
+        yield Sample(f"ema running {rows}", torch.float32, exact, 0.25 * x.mean(0), ways)
+        ways = [Way(way.name, way.honest, x - way.value) for way in ways]
+        yield Sample(f"ema output {rows}", torch.float32, x.double() - exact, x - 0.25 * x.mean(0), ways)
+    for columns in (300, 3072):
+        x, weight, bias = torch.randn(20, columns) * 0.01 + 0.05, torch.rand(columns) + 0.5, torch.randn(columns) * 0.1
+        mean = blocked(x)[:, None] / columns
+        variance = blocked((x - mean) ** 2)[:, None] / columns
+        exact = torch.nn.functional.layer_norm(x.double(), (columns,), weight.double(), bias.double(), 1e-5)
+        ways = [
+            Way(f"eps {eps}", eps == 1e-5, (x - mean) * torch.rsqrt(variance + eps) * weight + bias)
+            for eps in (1e-5, 1e-6)
+        ]
+        yield Sample(f"layernorm {columns}", torch.float32, exact, layer_norm_of(x, weight, bias), ways)
+    for columns in (200, 8192):
+        x, weight = (torch.randn(17, columns) * 20).half(), (torch.rand(columns) + 0.5).half()
+        wide = x.float()
+        scale = [torch.rsqrt(f(t) / columns + 1e-6)[:, None] for f, t in ((blocked, wide * wide), (blocked, x * x))]
+        exact = x.double() * torch.rsqrt((x.double() ** 2).mean(-1, keepdim=True) + 1e-6) * weight.double()
+        ways = [
+            Way("float32 sum", True, (wide * scale[0] * weight.float()).half()),
+            Way("float16 sum", False, (wide * scale[1].float() * weight.float()).half()),
+        ]
+        yield Sample(f"rmsnorm {columns}", torch.float16, exact, exact.half(), ways)
+
+
 OPERATIONS = (
-    matmul, half_matmul, double_matmul, softmax, norms, half_norms, elementwise, scans, reductions, convolution, attention,
-)  # fmt: skip
+    matmul,
+    half_matmul,
+    double_matmul,
+    softmax,
+    norms,
+    half_norms,
+    elementwise,
+    scans,
+    reductions,
+    convolution,
+    attention,
+    corpus,
+)
 
 
 def main() -> None:
@@ -473,7 +567,10 @@ def report(sample: Sample, profile: dict, worst: dict, everything: bool) -> int:
         if everything or off:
             mark = "WRONG" if off else ""
             kind = "honest" if way.honest else "lower" if lower else "-"
-            print(f"{dtype:9} {sample.operation:34} {way.name:26} {kind:7} group {group:9.3g} element {element:9.3g} {mark}")
+            print(
+                f"{dtype:9} {sample.operation:34} {way.name:26} {kind:7} group {group:9.3g} element {element:9.3g} "
+                f"{mark}"
+            )
         if not way.honest and not lower:
             continue
         key, where = (dtype, sample.regime, bool(way.honest)), f"{sample.operation}, {way.name}"

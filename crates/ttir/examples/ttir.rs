@@ -12,6 +12,10 @@ fn main() -> ExitCode {
         let read = std::fs::read_to_string(&path).map_err(|error| error.to_string());
         match read.and_then(|text| tilewright_ttir::parse(&text).map_err(|error| error.to_string())) {
             Ok(mut module) => {
+                if let Err(error) = tilewright_ttir::verify(&module) {
+                    eprintln!("{path}: {error}");
+                    return ExitCode::FAILURE;
+                }
                 if strip {
                     module.strip_locations();
                 }

@@ -109,7 +109,8 @@ pub enum Type {
     Ptr(Box<Type>, u32),
     /// A ranked tensor of scalars or pointers, encoding dropped.
     Tensor(Vec<u64>, Box<Type>),
-    /// `!tt.tensordesc<tensor<…>>`
+    /// `!tt.tensordesc<tensor<…>>`. Its integer elements are signed or unsigned, as `Other("si32")` or
+    /// `Other("ui32")`; [`Type::descriptor_block`] reads them.
     TensorDesc(Box<Type>),
     /// `(inputs) -> results`
     Function(Vec<Type>, Vec<Type>),

@@ -129,6 +129,22 @@ impl Type {
         }
     }
 
+    /// Of a tensor descriptor: its block's shape, the element as the block's values have it (signless), and
+    /// whether the element is unsigned, which only minimum and maximum care about.
+    pub fn descriptor_block(&self) -> Option<(&[u64], Type, bool)> {
+        let Type::TensorDesc(block) = self else {
+            return None;
+        };
+        let Type::Tensor(shape, element) = &**block else {
+            return None;
+        };
+        let (element, unsigned) = match &**element {
+            Type::Other(text) => (signless(text)?, text.starts_with('u')),
+            other => (other.clone(), false),
+        };
+        Some((shape, element, unsigned))
+    }
+
     /// What a pointer, or a tensor of pointers, points to, in the same shape.
     pub fn pointee(&self) -> Option<Type> {
         match self.scalar() {
@@ -136,4 +152,10 @@ impl Type {
             _ => None,
         }
     }
+}
+
+/// `si32` and `ui32` are 32 bits wide.
+fn signless(text: &str) -> Option<Type> {
+    let width = text.strip_prefix("si").or_else(|| text.strip_prefix("ui"))?.parse().ok()?;
+    Some(Type::Int(width))
 }

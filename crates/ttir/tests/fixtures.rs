@@ -7,13 +7,11 @@ use tilewright_ttir::{Module, parse, verify};
 
 fn fixtures() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    let mut found: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), fs::read_to_string(&path).unwrap()))
-        .collect();
-    found.sort();
-    found
+    let mut paths: Vec<_> =
+        fs::read_dir(folder).expect("fixtures").map(|entry| entry.expect("a file").path()).collect();
+    paths.sort();
+    let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    paths.iter().map(|path| (name(path), fs::read_to_string(path).expect("text"))).collect()
 }
 
 fn parsed(name: &str, text: &str) -> Module {

@@ -276,7 +276,7 @@ def shapes(x, out, n, m, SHAPE: tl.constexpr):
 
 @case("*fp32! *fp32! i32")
 @triton.jit
-def sorting(x, out, n, BLOCK: tl.constexpr = 16):
+def sorting(x, out, n, BLOCK: tl.constexpr = 8):
     o = tl.arange(0, BLOCK)
     v = tl.sort(tl.load(x + o, mask=o < n, other=float("inf")))
     tl.store(out + o, tl.flip(v, 0))
@@ -568,3 +568,280 @@ def constants(out, n, m):
     z = tl.full([8], 1e-300, tl.float64)
     i = tl.full([8], -9223372036854775808, tl.int64) + tl.full([8], 0x7FFFFFFF, tl.int64)
     tl.store(out + o, v + w + z.to(tl.float32) + i.to(tl.float32) + (n * 2147483647 + m))
+
+
+@triton.jit
+def _gelu(x):
+    return 0.5 * x * (1 + libdevice.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
+
+
+@triton.jit
+def _bias_gelu(x, bias):
+    return _gelu(x + bias)
+
+
+@case("*fp16! *fp16! *fp16! i32")
+@triton.jit
+def inlined_calls(x, bias, out, n, BLOCK: tl.constexpr = 64):
+    o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + o, mask=o < n, other=0).to(tl.float32)
+    tl.store(out + o, _bias_gelu(v, tl.load(bias + o, mask=o < n, other=0)), mask=o < n)
+
+
+@case("*fp32! *fp32! *fp32!")
+@triton.jit
+def batched_dot(a, b, c):
+    r = tl.arange(0, 16)
+    o = tl.arange(0, 4)[:, None, None] * 256 + r[None, :, None] * 16 + r[None, None, :]
+    tl.store(c + o, tl.dot(tl.load(a + o), tl.load(b + o), input_precision="bf16x3"))
+
+
+@case("*fp16! *fp16! *fp16!")
+@triton.jit
+def half_accumulator(a, b, c):
+    r = tl.arange(0, 16)
+    o = r[:, None] * 16 + r[None, :]
+    x = tl.load(a + o)
+    acc = tl.dot(x, tl.trans(tl.load(b + o)), out_dtype=tl.float16)
+    tl.store(c + o, tl.dot(acc, x, acc, out_dtype=tl.float16))
+
+
+@case("*fp32! *fp32!")
+@triton.jit
+def split_scalars(x, out):
+    a, b = tl.split(tl.load(x + tl.arange(0, 2)))
+    tl.store(out, a * b)
+    v = tl.sum(tl.load(x + tl.arange(0, 4)), keep_dims=True)
+    tl.store(out + 1, v.item())
+    tl.store(out + 2 + tl.arange(0, 2), tl.join(a, b))
+
+
+@case("*fp32! *fp16! i32")
+@triton.jit
+def function_forms(x, out, n, BLOCK: tl.constexpr = 32):
+    o = tl.max_constancy(tl.arange(0, BLOCK), 1)
+    v = tl.load(x + o)
+    r = tl.add(tl.sub(v, 1.0), tl.mul(v, tl.zeros_like(v)))
+    tl.static_assert(BLOCK == 32)
+    s = tl.cast(r, tl.float16) + tl.view(v, (BLOCK,)).to(tl.float16)
+    s = tl.where(tl.cdiv(n, 4) > 3, s, tl.cast(o, tl.float16))
+    tl.store(out + o, s, mask=(o < n).logical_or(o == 3).logical_and(n > 0))
+
+
+@case("*fp16! *fp16! i32 i32!")
+@triton.jit
+def descriptor_functions(x, out, M, N):
+    d = tl.make_tensor_descriptor(x, [M, N], [N, 1], [16, 32], padding_option="nan")
+    e = tl.make_tensor_descriptor(out, [M, N], [N, 1], [16, 32])
+    tl.store_tensor_descriptor(e, [0, 0], tl.load_tensor_descriptor(d, [16, 0]))
+    b = tl.make_tensor_descriptor(x, [4, M, N], [M * N, N, 1], [1, 16, 32])
+    e.store([0, 32], b.load([1, 0, 0]).reshape([16, 32]))
+
+
+@case("*i32! *i32! *i32!")
+@triton.jit
+def descriptor_reduce_kinds(x, out, values):
+    d = tl.make_tensor_descriptor(out, [64, 32], [32, 1], [16, 32])
+    o = tl.arange(0, 16)[:, None] * 32 + tl.arange(0, 32)[None, :]
+    v = tl.load(values + o)
+    d.atomic_add([0, 0], v)
+    d.atomic_min([0, 0], v)
+    d.atomic_max([0, 0], v)
+    d.atomic_and([0, 0], v)
+    d.atomic_or([0, 0], v)
+    d.atomic_xor([0, 0], v)
+
+
+@case("*i32! *fp32! i64")
+@triton.jit
+def random_bits(ints, floats, seed, BLOCK: tl.constexpr = 16):
+    o = tl.arange(0, BLOCK)
+    a, b, c, d = tl.randint4x(seed, o)
+    e, f = tl.pair_uniform_to_normal(tl.uint_to_uniform_float(a), tl.uint_to_uniform_float(b))
+    tl.store(ints + o, c ^ d)
+    tl.store(floats + o, e + f)
+
+
+@triton.jit
+def _swap_pair(pair, n):
+    a, b = pair
+    return (b, a + n)
+
+
+@case("*fp32! i32 fp32")
+@triton.jit
+def tuples(out, n, s):
+    pair = (s, s + 1.0)
+    for i in range(n):
+        pair = _swap_pair(pair, i)
+    nested = (pair, (n, pair[1]))
+    tl.store(out, nested[0][0] + nested[1][1] + nested[1][0])
+
+
+@case("*fp32! *i32! i32")
+@triton.jit
+def nested_loops(x, flags, n, BLOCK: tl.constexpr = 16):
+    o = tl.arange(0, BLOCK)
+    v = tl.zeros([BLOCK], tl.float32)
+    c = 0
+    for i in range(n):
+        f = tl.load(flags + i)
+        while f > 0:
+            if f % 2 == 0:
+                for j in range(f, n, 3):
+                    v += tl.load(x + j)
+                    c += j
+            else:
+                v -= 1.0
+            f -= 1
+        c = tl.where(tl.max(v) > 3.0, c, i)
+    tl.store(x + o, v + c)
+
+
+@case("*fp32! *fp32! i32")
+@case("*fp32! *fp32! i32", name="return_in_branches_raw", raw=True)
+@triton.jit
+def return_in_branches(x, out, n):
+    i = tl.program_id(0)
+    if i > n:
+        if n == 3:
+            tl.store(out, 1.0)
+            return
+        tl.store(out + 1, 1.0)
+    else:
+        v = tl.load(x + i)
+        if v < 0:
+            return
+        tl.store(out + i, v)
+    tl.store(out + 2, 2.0)
+
+
+@case("*fp32! *fp32! i32", options={"num_ctas": 1, "enable_fp_fusion": False})
+@triton.jit
+def sync_and_special_registers(x, out, n):
+    o = tl.arange(0, 32)
+    tl.extra.cuda.gdc_wait()
+    v = tl.load(x + o) + tl.extra.cuda.num_threads() + tl.extra.cuda.num_warps()
+    tl.debug_barrier()
+    tl.extra.cuda.gdc_launch_dependents()
+    tl.store(out + o, v + tl.num_programs(1) + tl.program_id(2))
+
+
+@case("*fp32! *i32! *i64! *fp64!")
+@triton.jit
+def libdevice_integers(f, i, w, d):
+    o = tl.arange(0, 16)
+    a = tl.load(i + o)
+    b = tl.load(w + o)
+    x = tl.load(f + o)
+    y = tl.load(d + o)
+    c = libdevice.clz(a) + libdevice.popc(a) + libdevice.ffs(a) + libdevice.brev(a) + libdevice.float2int_rn(x)
+    tl.store(i + o, c + libdevice.signbit(x) + libdevice.isinf(x).to(tl.int32))
+    tl.store(w + o, libdevice.mulhi(b, b) + libdevice.abs(b))
+    tl.store(f + o, libdevice.fma(x, x, x) + libdevice.ldexp(x, a) + libdevice.int2float_rn(a) + libdevice.round(x))
+    tl.store(d + o, libdevice.sin(y) + libdevice.tgamma(y) + libdevice.fmod(y, y) + libdevice.nearbyint(y))
+
+
+@case("*fp32! *fp16! *i32! *bf16!")
+@triton.jit
+def any_and_all(x, h, out, b):
+    o = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]
+    r = tl.arange(0, 16)
+    v = tl.load(x + o)
+    every = tl.min((v > 0).to(tl.int32), axis=1)
+    some = tl.max((v > 0).to(tl.int32), axis=1)
+    low, where = tl.min(tl.load(h + o), axis=0, return_indices=True, return_indices_tie_break_left=False)
+    tl.store(out + r, every + some + where + tl.sum(tl.load(b + o), 0).to(tl.int32))
+    tl.store(h + r, low + tl.max(tl.load(b + o), 1).to(tl.float16))
+
+
+@case("*fp32! *fp32! i32")
+@triton.jit
+def scans_2d(x, out, n):
+    o = tl.arange(0, 8)[:, None] * 16 + tl.arange(0, 16)[None, :]
+    v = tl.load(x + o, mask=o < n, other=0.0)
+    a = tl.cumsum(v, 1, reverse=True) + tl.associative_scan(v, 0, _max)
+    b = tl.cumsum(tl.load(x + o).to(tl.bfloat16), 0).to(tl.float32)
+    tl.store(out + o, a + b, mask=o < n)
+
+
+@case("*fp8e4b15! *fp16!", name="float8_e4b15", arch=80)
+@triton.jit
+def float8_old(a, b):
+    o = tl.arange(0, 32)
+    tl.store(b + o, tl.load(a + o).to(tl.float16))
+    tl.store(a + o, (tl.load(b + o) * 2).to(tl.float8e4b15))
+
+
+@case("*bf16! *bf16! *bf16! *i32! i32! i32!")
+@triton.jit
+def embedding_rows(table, out, extra, ids, cols, rows):
+    row = tl.load(ids + tl.program_id(0)).to(tl.int64)
+    for start in range(0, cols, 64):
+        o = start + tl.arange(0, 64)
+        v = tl.load(table + row * cols + o, mask=(o < cols) & (row >= 0) & (row < rows), other=0.0)
+        tl.store(out + tl.program_id(0) * cols + o, v + tl.load(extra + o, mask=o < cols), mask=o < cols)
+
+
+@case("*fp32! *fp32! *fp32! i32 i32 i32")
+@triton.jit
+def convolution(x, w, out, H, W, C, K: tl.constexpr = 3, BLOCK: tl.constexpr = 64):
+    o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    row, col = o // W, o % W
+    acc = tl.zeros([BLOCK], tl.float32)
+    for c in range(C):
+        for dy in tl.static_range(K):
+            for dx in tl.static_range(K):
+                y, z = row + dy - 1, col + dx - 1
+                inside = (y >= 0) & (y < H) & (z >= 0) & (z < W)
+                acc += tl.load(x + (c * H + y) * W + z, mask=inside, other=0.0) * tl.load(w + (c * K + dy) * K + dx)
+    tl.store(out + o, acc, mask=o < H * W)
+
+
+@case("*fp32! *i64! *fp32! i32 i32", options={"debug": True, "sanitize_overflow": True})
+@triton.jit
+def cross_entropy_checked(logits, labels, loss, rows, cols, BLOCK: tl.constexpr = 32):
+    row = tl.program_id(0)
+    o = tl.arange(0, BLOCK)
+    label = tl.load(labels + row)
+    tl.device_assert((label >= 0) & (label < cols), "label out of range")
+    v = tl.load(logits + row * cols + o, mask=o < cols, other=float("-inf"))
+    m = tl.max(v, 0)
+    tl.store(loss + row, tl.log(tl.sum(tl.exp(v - m), 0)) + m - tl.sum(tl.where(o == label, v, 0.0), 0))
+
+
+@case("*fp32! **fp32 i32")
+@triton.jit
+def pointer_tables(out, table, n):
+    o = tl.arange(0, 8)
+    p = tl.load(table + tl.program_id(0))
+    q = tl.load(table + o)
+    tl.store(out + o, tl.load(p + o) + tl.load(q + n))
+
+
+@case("*fp32! *fp32!")
+@triton.jit
+def inline_asm_packed(x, out):
+    o = tl.arange(0, 64)
+    v = tl.load(x + o).to(tl.int8, bitcast=False)
+    w = tl.inline_asm_elementwise("and.b32 $0, $1, 0x1F1F1F1F;", "=r,r", [v], dtype=tl.int8, is_pure=True, pack=4)
+    t = tl.inline_asm_elementwise("mov.u32 $0, 7;", "=r", [], dtype=tl.int32, is_pure=True, pack=1)
+    tl.store(out + o, w.to(tl.float32) + t)
+
+
+@case("*fp32! *fp32! i32")
+@triton.jit
+def gather_2d(x, out, n):
+    o = tl.arange(0, 8)[:, None] * 16 + tl.arange(0, 16)[None, :]
+    i = (o * 7) % 8
+    tl.store(out + o, tl.gather(tl.load(x + o), i, 0) + tl.gather(tl.load(x + o), i, 1))
+
+
+@case("*fp32! i32!")
+@triton.jit
+def wide_indices(x, n, BLOCK: tl.constexpr = 64):
+    o = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK).to(tl.int64)
+    o = tl.multiple_of(o, 8)
+    u = o.to(tl.uint64)
+    k = (u >> 3) % 5 + u // 7
+    tl.store(x + o, k.to(tl.float32) + o.to(tl.float64).to(tl.float32), mask=(o < n) & (u > 1))

@@ -23,6 +23,9 @@ fn unknown_type() -> Type {
     Type::Other(String::new())
 }
 
+/// A value, and where it is used.
+pub(super) type Operand = (ValueId, usize);
+
 /// A block argument as printed.
 pub(super) struct Argument {
     pub(super) name: String,
@@ -280,7 +283,7 @@ impl Parser<'_> {
     }
 
     /// `%name` or `%name#1`
-    pub(super) fn operand(&mut self) -> Result<(ValueId, usize)> {
+    pub(super) fn operand(&mut self) -> Result<Operand> {
         self.cur.skip_space();
         let at = self.cur.pos;
         if !self.cur.eat("%") {

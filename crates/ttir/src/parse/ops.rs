@@ -2,6 +2,7 @@
 
 use super::Parser;
 use super::cursor::Result;
+use super::function::Operand;
 use super::regions::Labels;
 use crate::ir::{Attr, Op, Region, Type, ValueId};
 use crate::spec::{AttrKind, Part, SEGMENTS, Spec, TypeShape, spec};
@@ -12,12 +13,12 @@ const MAX_RESULTS: u64 = 1 << 16;
 /// An operation while it is being read: operands by segment, results as types.
 pub(super) struct Draft {
     pub(super) op: Op,
-    segments: Vec<Vec<(ValueId, usize)>>,
+    segments: Vec<Vec<Operand>>,
     pub(super) results: Vec<Type>,
 }
 
 impl Draft {
-    pub(super) fn operands(&mut self, parts: &[&[(ValueId, usize)]]) {
+    pub(super) fn operands(&mut self, parts: &[&[Operand]]) {
         self.segments = parts.iter().map(|part| part.to_vec()).collect();
     }
 
@@ -32,7 +33,7 @@ impl Draft {
         }
     }
 
-    fn flat(&self) -> Vec<(ValueId, usize)> {
+    fn flat(&self) -> Vec<Operand> {
         self.segments.concat()
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Parser;
 use super::cursor::Result;
-use super::function::Argument;
+use super::function::{Argument, Operand};
 use super::ops::Draft;
 use crate::ir::{Attr, Block, Op, Region, Type, ValueId};
 
@@ -123,7 +123,7 @@ impl Parser<'_> {
     }
 
     /// `%0, %1`
-    pub(super) fn operand_list(&mut self) -> Result<Vec<(ValueId, usize)>> {
+    pub(super) fn operand_list(&mut self) -> Result<Vec<Operand>> {
         let mut operands = vec![self.operand()?];
         while self.cur.eat(",") {
             operands.push(self.operand()?);
@@ -131,7 +131,7 @@ impl Parser<'_> {
         Ok(operands)
     }
 
-    pub(super) fn expect_types(&mut self, operands: &[(ValueId, usize)], types: &[Type]) -> Result<()> {
+    pub(super) fn expect_types(&mut self, operands: &[Operand], types: &[Type]) -> Result<()> {
         if operands.len() != types.len() {
             let message = format!("{} types for {} operands", types.len(), operands.len());
             return self.cur.error_at(self.cur.pos, message);
@@ -174,7 +174,7 @@ impl Parser<'_> {
     }
 
     /// `(%a = %b, %c = %d)`
-    fn assignments(&mut self) -> Result<(Vec<String>, Vec<(ValueId, usize)>)> {
+    fn assignments(&mut self) -> Result<(Vec<String>, Vec<Operand>)> {
         let (mut names, mut inits) = (Vec::new(), Vec::new());
         self.cur.expect("(")?;
         while !self.cur.eat(")") {

@@ -32,11 +32,13 @@ pub(crate) fn scalar_type(word: &str) -> Option<Type> {
     if let Some((_, kind)) = FLOATS.iter().find(|(name, _)| *name == word) {
         return Some(Type::Float(*kind));
     }
-    let digits = word.strip_prefix('i')?;
+    let signed = word.strip_prefix(['s', 'u']);
+    let digits = signed.unwrap_or(word).strip_prefix('i')?;
     if digits.starts_with('0') || !digits.bytes().all(|c| c.is_ascii_digit()) {
         return None;
     }
-    digits.parse().ok().filter(|width| (1..=128).contains(width)).map(Type::Int)
+    let width = digits.parse().ok().filter(|width| (1..=128).contains(width))?;
+    Some(if signed.is_some() { Type::Other(word.to_owned()) } else { Type::Int(width) })
 }
 
 impl Parser<'_> {

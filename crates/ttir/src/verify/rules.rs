@@ -336,16 +336,17 @@ pub(crate) fn make_tensor_descriptor(check: &Check<'_>) -> Finding {
     let (shape, element) = descriptor_block(check.result(0))?;
     let rank = shape.len();
     check.counts(1 + 2 * rank, 1)?;
-    let fine = matches!(check.operand(0), Type::Ptr(pointee, _) if **pointee == *element);
+    let fine = matches!(check.operand(0), Type::Ptr(pointee, _) if **pointee == element);
     require(fine, || format!("a base of type {} for elements of type {element}", check.operand(0)))?;
     let wanted = [vec![&Type::Int(32); rank], vec![&Type::Int(64); rank]].concat();
     expect_all("sizes and strides", check.operands().skip(1), wanted)
 }
 
-fn descriptor_block(ty: &Type) -> Result<(&[u64], &Type), String> {
-    match ty {
-        Type::TensorDesc(block) => types::tensor(block),
-        _ => Err(format!("expected a tensor descriptor, found {ty}")),
+/// Shape and signless element of a descriptor's block.
+fn descriptor_block(ty: &Type) -> Result<(&[u64], Type), String> {
+    match ty.descriptor_block() {
+        Some((shape, element, _)) => Ok((shape, element)),
+        None => Err(format!("expected a tensor descriptor, found {ty}")),
     }
 }
 
@@ -361,7 +362,7 @@ fn check_block_value(check: &Check<'_>, value: &Type) -> Result<usize, String> {
     let (block, element) = descriptor_block(check.operand(0))?;
     let (shape, found) = types::tensor(value)?;
     let real = |shape: &[u64]| shape.iter().copied().filter(|size| *size != 1).collect::<Vec<_>>();
-    let fine = found == element && real(shape) == real(block);
+    let fine = *found == element && real(shape) == real(block);
     require(fine, || format!("{value} is not a block of {}", check.operand(0)))?;
     Ok(block.len())
 }
@@ -389,7 +390,7 @@ fn check_rows(check: &Check<'_>, value: &Type) -> Finding {
     let fine = matches!((block, rows), ([1, _], [_])) && *row_type == Type::Int(32);
     require(fine, || format!("row numbers of type {} for {}", check.operand(1), check.operand(0)))?;
     expect("the column", check.operand(2), &Type::Int(32))?;
-    expect("the value", value, &types::tensor_of(vec![rows[0], block[1]], element))
+    expect("the value", value, &types::tensor_of(vec![rows[0], block[1]], &element))
 }
 
 pub(crate) fn descriptor_gather(check: &Check<'_>) -> Finding {

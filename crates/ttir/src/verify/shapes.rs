@@ -198,6 +198,6 @@ fn check_scaled_element(element: &Type, kind: &str) -> Finding {
 /// One scale for each group of values along k.
 fn check_scale(scale: &Type, batch: &[u64], side: u64, k: u64) -> Finding {
     let (scale_batch, rows, groups, element) = matrix(scale)?;
-    let fine = scale_batch == batch && rows == side && groups > 0 && k % groups == 0 && bits(element) == 8;
+    let fine = scale_batch == batch && rows == side && k.is_multiple_of(groups) && bits(element) == 8;
     require(fine, || format!("scales of type {scale} for {side} x {k} values"))
 }

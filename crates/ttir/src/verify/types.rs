@@ -18,10 +18,10 @@ pub(super) fn check(ty: &Type) -> Finding {
             require(!matches!(**element, Type::Tensor(..)), || format!("{ty} has an element that is no scalar"))?;
             check_scalar(element)
         }
-        Type::TensorDesc(block) => {
-            require(matches!(**block, Type::Tensor(..)), || format!("{ty} does not describe a tensor"))?;
-            check(block)
-        }
+        Type::TensorDesc(_) => match ty.descriptor_block() {
+            Some((shape, element, _)) => check(&tensor_of(shape.to_vec(), &element)),
+            None => Err(format!("{ty} does not describe a tensor")),
+        },
         scalar => check_scalar(scalar),
     }
 }

@@ -31,8 +31,8 @@ OPTIONS = (
 class CompiledKernel:
     """What a launch or `warmup` returns: it can be launched again, and knows what the trace can know."""
 
-    def __init__(self, session: Session, spec: dict[str, Any], values: list[Any], name: str) -> None:
-        self.__dict__.update(_session=session, _spec=spec, _values=values, name=name)
+    def __init__(self, session: Session, spec: dict[str, Any], types: list[Any], name: str) -> None:
+        self.__dict__.update(_session=session, _spec=spec, _types=types, name=name)
 
     def _init_handles(self) -> None:
         pass
@@ -40,7 +40,7 @@ class CompiledKernel:
     def __getitem__(self, grid: Any) -> Any:
         def runner(*args: Any, stream: Any = None) -> None:
             rec = self._session.recorder("a compiled kernel is launched")
-            record_launch(rec, self._spec, list(args), grid)
+            record_launch(rec, self._spec, self._types, list(args), grid)
 
         return runner
 
@@ -142,10 +142,10 @@ def launch(
         session.binding = False
     options, signature, constexprs, attrs = fn._pack_args(backend, kwargs, bound, specialization, options)
     spec = kernel_spec(rec, fn, signature, constexprs, attrs, options)
-    values = list(bound.values())
+    types = list(signature.values())
     if not warmup:
-        record_launch(rec, spec, values, grid(bound) if callable(grid) else grid)
-    return CompiledKernel(session, spec, values, fn.__name__)
+        record_launch(rec, spec, types, list(bound.values()), grid(bound) if callable(grid) else grid)
+    return CompiledKernel(session, spec, types, fn.__name__)
 
 
 def _check_function(session: Session, rec: Recorder, fn: JITFunction) -> None:
@@ -182,13 +182,16 @@ def _known_options(fn: JITFunction) -> Any:
     return backend.parse_options({}).__dict__
 
 
-def record_launch(rec: Recorder, spec: dict[str, Any], values: list[Any], grid: Any) -> None:
-    """Writes the launch down; a grid without programs is no launch, as in Triton."""
+def record_launch(rec: Recorder, spec: dict[str, Any], types: list[Any], values: list[Any], grid: Any) -> None:
+    """Writes the launch down; a grid without programs is no launch, as in Triton.
+
+    `types` are Triton's types of the kernel's parameters (nested for tuples), `values` the arguments for them.
+    """
     if callable(grid):
         grid = grid(dict(zip((p["name"] for p in spec["params"]), values, strict=False)))
     sizes = [operator.index(g) for g in (grid if isinstance(grid, (tuple, list)) else tuple(grid))][:3]
     sizes += [1] * (3 - len(sizes))
-    args = runtime_args(rec, spec, values)
+    args = runtime_args(rec, spec, types, values)
     if any(s < 0 or s >= 2**32 for s in sizes):
         raise ValueError(f"grid {tuple(sizes)} is out of range")
     if 0 in sizes:
@@ -281,26 +284,24 @@ def _leaves(values: Any) -> list[Any]:
     return [values]
 
 
-def runtime_args(rec: Recorder, spec: dict[str, Any], values: list[Any]) -> list[dict[str, Any]]:
+def runtime_args(rec: Recorder, spec: dict[str, Any], types: list[Any], values: list[Any]) -> list[dict[str, Any]]:
     """The launch's arguments without its constexprs."""
-    flat: list[Any] = []
-    for value in values:
-        _flatten_value(value, flat)
-    if len(flat) != len(spec["params"]):
-        raise TypeError(f"kernel {spec['function']} takes {len(spec['params'])} arguments, but {len(flat)} were given")
+    if len(types) != len(values):
+        raise TypeError(f"kernel {spec['function']} takes {len(types)} arguments, but {len(values)} were given")
+    flat: list[tuple[str, Any]] = []
+    for ty, value in zip(types, values, strict=True):
+        _flatten_value(ty, value, flat)
     return [
-        argument(rec, position, param["ty"], value)
-        for position, (param, value) in enumerate(zip(spec["params"], flat, strict=True))
-        if param["ty"] != "constexpr"
+        argument(rec, position, ty, value) for position, (ty, value) in enumerate(flat) if ty != "constexpr"
     ]
 
 
-def _flatten_value(value: Any, flat: list[Any]) -> None:
-    if isinstance(value, (tuple, tl.tuple)):
-        for item in value:
-            _flatten_value(item, flat)
+def _flatten_value(ty: Any, value: Any, flat: list[tuple[str, Any]]) -> None:
+    if isinstance(ty, tuple):
+        for inner, item in zip(ty, value, strict=True):
+            _flatten_value(inner, item, flat)
     else:
-        flat.append(value)
+        flat.append((str(ty), value))
 
 
 def argument(rec: Recorder, position: int, ty: str, value: Any) -> dict[str, Any]:

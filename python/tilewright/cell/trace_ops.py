@@ -102,6 +102,11 @@ def _cat(rec: Recorder, a: Args, out: Any) -> None:
         at += extent
 
 
+def _stack(rec: Recorder, a: Args, out: Any) -> None:
+    for i, tensor in enumerate(a["tensors"]):
+        rec.copy(tensor, out.select(a["dim"] or 0, i))
+
+
 def _repeat(rec: Recorder, a: Args, out: Any) -> None:
     """Each repeated dimension becomes (times, extent), filled by one broadcast copy."""
     source, times = a["self"], list(a["repeats"])
@@ -230,12 +235,14 @@ _rows("fill", "one known number", "scalar_tensor", _fill_argument("s"))
 _rows("fill", "numbers known from the arguments alone", "arange", _arange)
 _rows("fill", "numbers known from the arguments alone", "eye", _eye)
 _rows("fill", "one known number everywhere", "_foreach_zero_", _foreach_zero)
+_rows("fill", "numbers that are written in the file", "lift_fresh lift_fresh_copy")
 _rows("copy", "moves elements unchanged", "clone", _copy_result)
 _rows("copy", "moves elements unchanged", "alias_copy detach_copy", _copy_result)
 _rows("copy", "moves elements, converting the dtype as torch does", "copy_", _copy_into)
 _rows("copy", "moves elements, converting the dtype as torch does", "copy", lambda r, a, out: _functional_copy(r, a, out))
 _rows("copy", "moves elements unchanged", "_foreach_copy_", _foreach_copy)
 _rows("copy", "joins tensors without looking at them", "cat", _cat)
+_rows("copy", "joins tensors without looking at them", "stack", _stack)
 _rows("copy", "repeats elements unchanged", "repeat", _repeat)
 _rows("copy", "moves elements into a border of one known number", "constant_pad_nd", _pad)
 _rows(

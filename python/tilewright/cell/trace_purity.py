@@ -7,6 +7,7 @@ sees writes to the module's and the file's state, `Snapshot` sees changes to tor
 from __future__ import annotations
 
 import builtins
+import collections
 import functools
 import gc
 import importlib
@@ -204,6 +205,10 @@ def _children(value: Any) -> list[tuple[str, Any]]:
         return [(".__self__", value.__self__), (".__func__", value.__func__)]
     if isinstance(value, functools.partial):
         return [(".func", value.func), (".args", value.args), (".keywords", value.keywords)]
+    if isinstance(value, collections.deque):
+        return [(f"[{i}]", v) for i, v in enumerate(list(value))]
+    if type(value).__module__.split(".")[0] in ("torch", "triton") and not isinstance(value, torch.nn.Module):
+        return []
     fields = getattr(value, "__dict__", None)
     return [(f".{k}", v) for k, v in list(fields.items())] if isinstance(fields, dict) else []
 

@@ -6,6 +6,7 @@ lives for one call of `forward` and turns what it is told into the JSON form of 
 
 from __future__ import annotations
 
+import bisect
 import math
 import random
 from dataclasses import dataclass, field
@@ -327,24 +328,27 @@ class Recorder:
 
 
 class Addresses:
-    """Gives storages pretend device addresses: unique, aligned like the CUDA allocator's, different in each trace."""
+    """Gives storages pretend device addresses: unique, aligned to 512 bytes as CUDA's allocator does, never twice."""
 
     def __init__(self, rng: random.Random) -> None:
-        self._next = 0x7F_0000_0000_00 + rng.randrange(1 << 20) * (1 << 21)
+        self._rng = rng
+        self._next = 0x7F00_0000_0000 + rng.randrange(1 << 20) * 512
         self._by_key: dict[int, int] = {}
-        self._blocks: list[tuple[int, torch.UntypedStorage]] = []
+        self._starts: list[int] = []
+        self._storages: list[torch.UntypedStorage] = []
 
     def of(self, storage: torch.UntypedStorage) -> int:
         key = storage._cdata
         if key not in self._by_key:
             self._by_key[key] = self._next
-            self._blocks.append((self._next, storage))
-            self._next += (storage.nbytes() + (2 << 21)) // (1 << 21) * (1 << 21)
+            self._starts.append(self._next)
+            self._storages.append(storage)
+            self._next += (storage.nbytes() // 512 + 1 + self._rng.randrange(1 << 16)) * 512
         return self._by_key[key]
 
     def find(self, address: int) -> tuple[torch.UntypedStorage, int] | None:
-        """The storage that an address lies in, and the byte offset there."""
-        for base, storage in self._blocks:
-            if base <= address <= base + storage.nbytes():
-                return storage, address - base
-        return None
+        """The storage that an address lies in (or just behind), and the byte offset there."""
+        at = bisect.bisect_right(self._starts, address) - 1
+        if at < 0 or address - self._starts[at] > self._storages[at].nbytes():
+            return None
+        return self._storages[at], address - self._starts[at]

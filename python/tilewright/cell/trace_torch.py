@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch._subclasses.fake_tensor as fake_tensor
+from torch._library.triton import wrap_triton_enabled
 from torch._subclasses.fake_tensor import FakeTensor
 
 from .trace_device import DeviceProperties
@@ -194,6 +195,7 @@ def install(session: Session, properties: DeviceProperties) -> None:
     _install_fake_tensor(session)
     _install_module_apply()
     _install_clock(session)
+    wrap_triton_enabled.value = False  # kernels in torch.library.wrap_triton are launched as they are
 
 
 def install_cuda(streams: Streams, properties: DeviceProperties) -> None:
@@ -279,6 +281,7 @@ def _install_fake_tensor(session: Session) -> None:
     torch.UntypedStorage.data_ptr = storage_ptr
     for name in ("numpy", "__array__", "__dlpack__", "tolist", "__reduce_ex__"):
         setattr(FakeTensor, name, read(name))
+    FakeTensor.__deepcopy__ = _deepcopy
     FakeTensor.record_stream = lambda self, stream: None
     FakeTensor.as_subclass = _refuse_subclass(session)
 
@@ -291,6 +294,17 @@ def _install_fake_tensor(session: Session) -> None:
             self.fake_device = value.fake_device
 
     FakeTensor.data = property(plain.__get__, set_data)
+
+
+def _deepcopy(self: FakeTensor, memo: dict[int, Any]) -> torch.Tensor:
+    """torch's own way reads the storage, which a fake tensor does not have."""
+    if id(self) not in memo:
+        with torch.no_grad():
+            copied = self.detach().clone()
+        if getattr(self, "_is_param", False):
+            copied = torch.nn.Parameter(copied, requires_grad=self.requires_grad)
+        memo[id(self)] = copied
+    return memo[id(self)]
 
 
 def _refuse_subclass(session: Session) -> Any:

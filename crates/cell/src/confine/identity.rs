@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::stat::Mode;
-use nix::unistd::{Gid, Uid, getegid, geteuid, setfsuid, setgroups, setresgid, setresuid};
+use nix::unistd::{Gid, Uid, chown, getegid, geteuid, setfsgid, setfsuid, setgroups, setresgid, setresuid};
 
 use super::{ConfineError, Confinement};
 use crate::{Layer, Layers};
@@ -49,7 +49,7 @@ pub(super) fn assume(
     layers: &mut Layers,
 ) -> Result<(), ConfineError> {
     let outcome = match identity {
-        Identity::User(id) => become_user(id, confinement),
+        Identity::User(id) => become_user(id, confinement, layers.has(Layer::MountNamespace)),
         Identity::Namespace => {
             let (user, group) = (geteuid(), getegid());
             unshare(CloneFlags::CLONE_NEWUSER)
@@ -64,20 +64,27 @@ pub(super) fn assume(
     Ok(())
 }
 
-fn become_user(user: Uid, confinement: &Confinement) -> Result<(), String> {
-    readable_by(user, confinement)?;
+fn become_user(user: Uid, confinement: &Confinement, private_root: bool) -> Result<(), String> {
     let group = Gid::from_raw(user.as_raw());
+    if !private_root {
+        chown(&confinement.scratch, Some(user), Some(group)).map_err(|error| format!("chown: {error}"))?;
+    }
+    readable_by(user, confinement)?;
     setgroups(&[]).map_err(|error| format!("setgroups: {error}"))?;
     setresgid(group, group, group).map_err(|error| format!("setresgid: {error}"))?;
     setresuid(user, user, user).map_err(|error| format!("setresuid: {error}"))
 }
 
-/// Python must still find its own files after the change.
+/// Python must still find its own files after the change, and the job its scratch.
 fn readable_by(user: Uid, confinement: &Confinement) -> Result<(), String> {
-    let own = geteuid();
+    let needed = confinement.read_paths.iter().chain([&confinement.scratch]);
+    let needed: Vec<_> = needed.filter(|path| path.exists()).collect();
+    let own = (geteuid(), getegid());
+    setfsgid(Gid::from_raw(user.as_raw()));
     setfsuid(user);
-    let unreadable = confinement.read_paths.iter().find(|path| File::open(path).is_err());
-    setfsuid(own);
+    let unreadable = needed.into_iter().find(|path| File::open(path).is_err());
+    setfsuid(own.0);
+    setfsgid(own.1);
     match unreadable {
         Some(path) => Err(format!("{} is not readable by other users", path.display())),
         None => Ok(()),

@@ -92,12 +92,16 @@ pub fn confine(confinement: &Confinement) -> Result<Confined, ConfineError> {
     let scratch = filesystem::private_root(confinement, &identity, &mut layers)?;
     layers.note(Layer::ResourceLimits, resources::limit(&confinement.limits));
     identity::assume(identity, process, confinement, &mut layers)?;
+    if layers.has(Layer::Identity) {
+        resources::limit_processes(&confinement.limits);
+    }
     die_with_parent()?;
     layers.note(Layer::NoNewPrivileges, prctl::set_no_new_privs().map_err(|error| error.to_string()));
     let private_root = layers.has(Layer::MountNamespace);
     layers.note(Layer::Landlock, filesystem::landlock(confinement, private_root));
     prctl::set_dumpable(false).map_err(|error| ConfineError::Step(format!("forbid dumps: {error}")))?;
-    layers.note(Layer::Seccomp, syscalls::filter(&confinement.limits));
+    let own_pids = layers.has(Layer::PidNamespace);
+    layers.note(Layer::Seccomp, syscalls::filter(&confinement.limits, own_pids));
     if let Some((layer, why)) = layers.first_unmet(confinement.strict) {
         return Err(ConfineError::Missing { layer, why: why.to_owned() });
     }

@@ -16,18 +16,33 @@ pub(super) fn limit(limits: &Limits) -> Result<(), String> {
     // Bytes of private writable memory, counted from what the child shares with the zygote. Address space would be
     // the wrong measure: torch and CUDA reserve far more than they use.
     let data = private_memory()?.saturating_add(limits.memory_bytes);
-    let tasks = u64::from(limits.processes.saturating_add(THREADS));
     for (resource, value) in [
         (Resource::RLIMIT_CORE, 0),
         (Resource::RLIMIT_CPU, seconds.max(1)),
         (Resource::RLIMIT_DATA, data),
         (Resource::RLIMIT_FSIZE, limits.disk_bytes),
         (Resource::RLIMIT_NOFILE, DESCRIPTORS),
-        (Resource::RLIMIT_NPROC, tasks),
     ] {
         setrlimit(resource, value, value).map_err(|error| format!("{resource:?}: {error}"))?;
     }
     Ok(())
+}
+
+/// Bounds the tasks of an identity that only this job has: the kernel counts them by user, and since Linux 5.14 by user
+/// namespace. Elsewhere the user's other processes would count, so there this is left to the control group, and
+/// to seccomp where the job may have one process only.
+pub(super) fn limit_processes(limits: &Limits) {
+    let shared = !nix::unistd::geteuid().is_root() && kernel_release() < (5, 14);
+    let tasks = u64::from(limits.processes.saturating_add(THREADS));
+    if !shared {
+        let _ = setrlimit(Resource::RLIMIT_NPROC, tasks, tasks);
+    }
+}
+
+fn kernel_release() -> (u32, u32) {
+    let name = nix::sys::utsname::uname().map(|name| name.release().to_string_lossy().into_owned()).unwrap_or_default();
+    let mut parts = name.split(['.', '-']).map_while(|part| part.parse().ok());
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
 }
 
 /// Bytes that `RLIMIT_DATA` counts for the calling process now.

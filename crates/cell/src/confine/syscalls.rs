@@ -59,8 +59,8 @@ const FCHMODAT2: i64 = 452;
 const ABSENT: &[i64] =
     &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
 
-/// Installs the filters in the calling thread.
-pub(super) fn filter(limits: &Limits) -> Result<(), String> {
+/// Installs the filters in the calling thread. `own_pids`: there is nobody else to send a signal to.
+pub(super) fn filter(limits: &Limits, own_pids: bool) -> Result<(), String> {
     let mut refused: Rules = REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, vec![])).collect();
     refused.insert(FCHMODAT2, vec![]);
     refused.insert(libc::SYS_clone, clone_rules(limits)?);
@@ -71,6 +71,16 @@ pub(super) fn filter(limits: &Limits) -> Result<(), String> {
     let settled = [libc::PR_SET_PDEATHSIG, libc::PR_SET_DUMPABLE, libc::PR_SET_PTRACER, libc::PR_SET_MM];
     let settled = settled.into_iter().map(|option| rule(0, SeccompCmpOp::Eq, option as u64));
     refused.insert(libc::SYS_prctl, settled.collect::<Result<_, _>>()?);
+    if !own_pids {
+        for call in [libc::SYS_kill, libc::SYS_tkill, libc::SYS_rt_sigqueueinfo, libc::SYS_pidfd_send_signal] {
+            refused.insert(call, vec![]);
+        }
+        // A process may still signal itself: that is how it aborts.
+        let own = u64::from(std::process::id());
+        refused.insert(libc::SYS_tgkill, vec![rule(0, SeccompCmpOp::Ne, own)?]);
+        refused.insert(libc::SYS_rt_tgsigqueueinfo, vec![rule(0, SeccompCmpOp::Ne, own)?]);
+        refused.insert(libc::SYS_prlimit64, vec![rule(0, SeccompCmpOp::Ne, 0)?]);
+    }
     // Injecting characters into a terminal.
     refused.insert(libc::SYS_ioctl, vec![rule(1, SeccompCmpOp::Eq, libc::TIOCSTI)?]);
     if limits.processes <= 1 {

@@ -11,8 +11,8 @@ use nix::dir::Dir;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, SFlag, fstat};
 
-/// Folders within folders.
-const MAX_DEPTH: usize = 16;
+/// Folders within folders; few enough that no path gets too long, whatever the names.
+const MAX_DEPTH: usize = 8;
 
 /// Copies regular files and folders out of the folder `from`, at most `limit` bytes; links and the like stay behind.
 pub(super) fn copy(from: OwnedFd, to: &Path, limit: u64) -> io::Result<()> {

@@ -385,6 +385,7 @@ impl<'a> Conversation<'a> {
             Ok(WaitStatus::Exited(_, 0)) if self.reader.is_partial() => Death::Garbled("it ends half-way".into()),
             Ok(WaitStatus::Exited(_, code)) => Death::Exit(code),
             // At its processor time limit the kernel kills a process, one that leads its namespace without SIGXCPU.
+            // The kernel's two accounts of it differ by some milliseconds.
             Ok(WaitStatus::Signaled(_, Signal::SIGXCPU, _)) => Death::Timeout,
             Ok(WaitStatus::Signaled(_, Signal::SIGKILL, _))
                 if exit.cpu_seconds >= self.job.limits.cpu.as_secs_f64() =>

@@ -25,6 +25,8 @@ pub struct Comparison {
 pub enum JudgeError {
     #[error("{path}: {what} has {got} bytes, but the shape and dtype need {want}")]
     Size { path: String, what: &'static str, got: usize, want: usize },
+    #[error("{path}: {got} draws, at least {want} needed")]
+    Draws { path: String, got: usize, want: usize },
 }
 
 /// Compares `got` with the reference's result of one tensor.

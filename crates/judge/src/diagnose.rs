@@ -205,8 +205,9 @@ fn rms(evidence: &Evidence) -> f64 {
 }
 
 fn unwritten(evidence: &Evidence, facts: &Facts) -> Option<Cause> {
-    // A single byte takes the poison's value by chance.
-    let chance = evidence.expected.dtype.size() == 1 && facts.poisoned * 10 < facts.different * 9;
+    // A single byte takes the poison's value by chance, and an integer may well be -1.
+    let dtype = evidence.expected.dtype;
+    let chance = (dtype.size() == 1 || !dtype.is_float()) && facts.poisoned * 10 < facts.different * 9;
     if facts.poisoned == 0 || chance {
         return None;
     }

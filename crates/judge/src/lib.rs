@@ -10,6 +10,7 @@ mod groups;
 mod output;
 mod profiles;
 mod scan;
+mod stochastic;
 mod tally;
 mod value;
 
@@ -17,5 +18,6 @@ pub use compare::{Comparison, JudgeError, judge};
 pub use diagnose::{Cause, Evidence, diagnose, precision_hint};
 pub use output::check_output;
 pub use profiles::{DEFAULT_PROFILE, profile, profile_names};
+pub use stochastic::{FEWEST_DRAWS, judge_stochastic};
 pub use tally::{Judged, OWN_CASE, OWN_REGIME, Place, Tally};
 pub use value::{decode, round_to, text};

@@ -224,73 +224,45 @@ mod tests {
     fn dtype_and_shape_are_named() {
         let index = reference(&[(Dtype::F32, &[21, 5], None), (Dtype::I64, &[21], None)]);
         let pair = |a, b| Value::Tuple { items: vec![a, b] };
-        assert_snapshot!(said(&index, &pair(tensor(0, Dtype::F32, &[21, 5]), tensor(0, Dtype::I32, &[21]))), @r"
-        wrong-dtype | output[1]: expected int64 of shape [21], got int32 of shape [21] | allocate the output with dtype=torch.int64
-        ");
+        assert_snapshot!(said(&index, &pair(tensor(0, Dtype::F32, &[21, 5]), tensor(0, Dtype::I32, &[21]))), @r"wrong-dtype | output[1]: expected int64 of shape [21], got int32 of shape [21] | allocate the output with dtype=torch.int64");
         assert_snapshot!(said(&index, &pair(tensor(0, Dtype::F16, &[5, 21]), tensor(0, Dtype::I64, &[21, 1]))), @r"
         wrong-shape | output[0]: expected float32 of shape [21, 5], got float16 of shape [5, 21] | allocate the output with shape [21, 5] and dtype=torch.float32
         wrong-shape | output[1]: expected int64 of shape [21], got int64 of shape [21, 1] | same number of elements; reshape to [21]
         ");
         let loss = reference(&[(Dtype::F32, &[], None)]);
-        assert_snapshot!(said(&loss, &tensor(0, Dtype::F32, &[1])), @r"
-        wrong-shape | output: expected float32 of shape [], got float32 of shape [1] | return a 0-dimensional tensor: torch.empty((), …), or .reshape(())
-        ");
+        assert_snapshot!(said(&loss, &tensor(0, Dtype::F32, &[1])), @r"wrong-shape | output: expected float32 of shape [], got float32 of shape [1] | return a 0-dimensional tensor: torch.empty((), …), or .reshape(())");
         let full = reference(&[(Dtype::F32, &[8, 5], None)]);
-        assert_snapshot!(said(&full, &tensor(0, Dtype::F32, &[])), @r"
-        wrong-shape | output: expected float32 of shape [8, 5], got float32 of shape [] | nothing is broadcast: return the full tensor
-        ");
-        assert_snapshot!(said(&full, &tensor(0, Dtype::F32, &[5, 8])), @r"
-        wrong-shape | output: expected float32 of shape [8, 5], got float32 of shape [5, 8] | the axes are in reverse order; return the transpose
-        ");
-        assert_snapshot!(said(&full, &tensor(0, Dtype::F32, &[8, 4])), @r"
-        wrong-shape | output: expected float32 of shape [8, 5], got float32 of shape [8, 4] | allocate the output with shape [8, 5]
-        ");
+        assert_snapshot!(said(&full, &tensor(0, Dtype::F32, &[])), @r"wrong-shape | output: expected float32 of shape [8, 5], got float32 of shape [] | nothing is broadcast: return the full tensor");
+        assert_snapshot!(said(&full, &tensor(0, Dtype::F32, &[5, 8])), @r"wrong-shape | output: expected float32 of shape [8, 5], got float32 of shape [5, 8] | the axes are in reverse order; return the transpose");
+        assert_snapshot!(said(&full, &tensor(0, Dtype::F32, &[8, 4])), @r"wrong-shape | output: expected float32 of shape [8, 5], got float32 of shape [8, 4] | allocate the output with shape [8, 5]");
     }
 
     #[test]
     fn structure_is_named() {
         let pair = reference(&[(Dtype::F32, &[2], None), (Dtype::F32, &[2], None)]);
         let part = || tensor(0, Dtype::F32, &[2]);
-        assert_snapshot!(said(&pair, &part()), @r"
-        wrong-structure | output: expected a tuple of 2, got a tensor | return every output of the reference, in its order
-        ");
-        assert_snapshot!(said(&pair, &Value::List { items: vec![part(), part()] }), @r"
-        wrong-structure | output: expected a tuple of 2, got a list of 2 | return a tuple, as the reference does
-        ");
-        assert_snapshot!(said(&pair, &Value::Tuple { items: vec![part(); 3] }), @r"
-        wrong-structure | output: expected a tuple of 2, got a tuple of 3 | return every output of the reference, in its order
-        ");
-        assert_snapshot!(said(&reference(&[(Dtype::F32, &[2], None)]), &Value::None), @r"
-        wrong-structure | output: expected a tensor, got None | return the output tensor from forward
-        ");
+        assert_snapshot!(said(&pair, &part()), @r"wrong-structure | output: expected a tuple of 2, got a tensor | return every output of the reference, in its order");
+        assert_snapshot!(said(&pair, &Value::List { items: vec![part(), part()] }), @r"wrong-structure | output: expected a tuple of 2, got a list of 2 | return a tuple, as the reference does");
+        assert_snapshot!(said(&pair, &Value::Tuple { items: vec![part(); 3] }), @r"wrong-structure | output: expected a tuple of 2, got a tuple of 3 | return every output of the reference, in its order");
+        assert_snapshot!(said(&reference(&[(Dtype::F32, &[2], None)]), &Value::None), @r"wrong-structure | output: expected a tensor, got None | return the output tensor from forward");
         let dict = |keys: &[&str]| Value::Dict { items: keys.iter().map(|k| ((*k).into(), part())).collect() };
         let mut expected = pair.clone();
         expected.output = dict(&["loss", "z"]);
         assert_eq!(said(&expected, &dict(&["z", "loss"])), "");
-        assert_snapshot!(said(&expected, &dict(&["loss", "y"])), @r#"
-        wrong-structure | output: expected a dict with keys "loss", "z", got a dict with keys "loss", "y" | return every output of the reference, in its order
-        "#);
+        assert_snapshot!(said(&expected, &dict(&["loss", "y"])), @r#"wrong-structure | output: expected a dict with keys "loss", "z", got a dict with keys "loss", "y" | return every output of the reference, in its order"#);
         expected.output = Value::Tuple { items: vec![part(), Value::Number { value: Number::Int(3) }] };
         let other = Value::Tuple { items: vec![part(), Value::Number { value: Number::Float(3.0) }] };
-        assert_snapshot!(said(&expected, &other), @r"
-        wrong-structure | output[1]: expected the number 3, got the number 3.0 |
-        ");
+        assert_snapshot!(said(&expected, &other), @r"wrong-structure | output[1]: expected the number 3, got the number 3.0 | ");
     }
 
     #[test]
     fn only_what_the_reference_aliases_may_be_aliased() {
         let fresh = reference(&[(Dtype::F32, &[2], None)]);
-        assert_snapshot!(said(&fresh, &tensor(1, Dtype::F32, &[2])), @r"
-        aliased-output | output: shares the storage of input[0], where the reference returns a new tensor | write the result to a new tensor (torch.empty_like) and return that
-        ");
-        assert_snapshot!(said(&fresh, &tensor(3, Dtype::F32, &[2])), @r"
-        aliased-output | output: shares the storage of self.table, where the reference returns a new tensor | write the result to a new tensor (torch.empty_like) and return that
-        ");
+        assert_snapshot!(said(&fresh, &tensor(1, Dtype::F32, &[2])), @r"aliased-output | output: shares the storage of input[0], where the reference returns a new tensor | write the result to a new tensor (torch.empty_like) and return that");
+        assert_snapshot!(said(&fresh, &tensor(3, Dtype::F32, &[2])), @r"aliased-output | output: shares the storage of self.table, where the reference returns a new tensor | write the result to a new tensor (torch.empty_like) and return that");
         let inplace = reference(&[(Dtype::F32, &[2], Some("input[0]"))]);
         assert_eq!(said(&inplace, &tensor(1, Dtype::F32, &[2])), "");
         assert_eq!(said(&inplace, &tensor(0, Dtype::F32, &[2])), "");
-        assert_snapshot!(said(&inplace, &tensor(2, Dtype::F32, &[2])), @r"
-        aliased-output | output: shares the storage of state.running, where the reference returns input[0] | write the result to a new tensor (torch.empty_like) and return that
-        ");
+        assert_snapshot!(said(&inplace, &tensor(2, Dtype::F32, &[2])), @r"aliased-output | output: shares the storage of state.running, where the reference returns input[0] | write the result to a new tensor (torch.empty_like) and return that");
     }
 }

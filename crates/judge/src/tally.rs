@@ -6,6 +6,7 @@ use tilewright_contract::{ExpectedTensor, Metrics, Profile, ProfileOutcome, Reas
 
 use crate::compare::{Comparison, JudgeError, judge};
 use crate::diagnose::{Cause, Evidence, diagnose};
+use crate::stochastic::judge_stochastic;
 
 /// The case of the problem's own shapes.
 pub const OWN_CASE: &str = "default";
@@ -138,6 +139,32 @@ impl Tally {
         Ok(())
     }
 
+    /// Judges draws of one tensor on the same inputs under the `stochastic` standard, which stands for every profile.
+    ///
+    /// # Errors
+    /// As [`judge_stochastic`].
+    pub fn add_draws(
+        &mut self,
+        place: Place,
+        expected: &ExpectedTensor,
+        reference: &[&[u8]],
+        got: &[&[u8]],
+    ) -> Result<(), JudgeError> {
+        let comparison = judge_stochastic(expected, reference, got)?;
+        self.profiles.iter_mut().for_each(|entry| entry.add(place, expected, &comparison));
+        let note = format!("{}: random, so judged in distribution (stochastic)", expected.path);
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+        let decides = place.own() || self.profiles.first().is_some_and(|entry| entry.profile.decides_robustness);
+        if comparison.pass {
+            self.remark(place, expected, None);
+        } else if decides {
+            self.keep(place, expected, &comparison, None);
+        }
+        Ok(())
+    }
+
     fn remark(&mut self, place: Place, expected: &ExpectedTensor, note: Option<String>) {
         if place.own() && !self.right.contains(&expected.path) {
             self.right.push(expected.path.clone());
@@ -147,26 +174,32 @@ impl Tally {
         }
     }
 
-    /// One failure a path, own inputs before regimes and then the worst; its cause is searched once.
     fn fail(&mut self, place: Place, comparison: &Comparison, evidence: &Evidence) {
-        let (own, path) = (place.own(), &evidence.expected.path);
-        let known = self.failures.iter().position(|failure| failure.path == *path);
-        if let Some(at) = known {
-            let old = &self.failures[at];
-            if (old.own && !own) || (old.own == own && old.severity >= comparison.severity) {
-                return;
-            }
-            self.failures.remove(at);
+        if self.worse(place, &evidence.expected.path, comparison.severity) {
+            self.keep(place, evidence.expected, comparison, diagnose(evidence));
         }
-        let cause = diagnose(evidence);
+    }
+
+    /// Whether this failure says more than the one known of its path: own inputs before regimes, then the worst.
+    fn worse(&self, place: Place, path: &str, severity: f64) -> bool {
+        let known = self.failures.iter().find(|failure| failure.path == path);
+        known.is_none_or(|old| (place.own() && !old.own) || (place.own() == old.own && severity > old.severity))
+    }
+
+    /// One failure a path.
+    fn keep(&mut self, place: Place, expected: &ExpectedTensor, comparison: &Comparison, cause: Option<Cause>) {
+        if !self.worse(place, &expected.path, comparison.severity) {
+            return;
+        }
+        self.failures.retain(|failure| failure.path != expected.path);
         self.failures.push(Failure {
-            own,
+            own: place.own(),
             regime: place.regime.to_string(),
-            path: path.clone(),
+            path: expected.path.clone(),
             severity: comparison.severity,
-            text: sentence(place, path, comparison, cause.as_ref()),
+            text: sentence(place, &expected.path, comparison, cause.as_ref()),
             cause,
-            integer: !evidence.expected.dtype.is_float(),
+            integer: !expected.dtype.is_float(),
         });
     }
 

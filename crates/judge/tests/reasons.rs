@@ -63,48 +63,24 @@ fn a_right_answer_needs_no_reason() {
 #[test]
 fn wrong_patterns_are_named() {
     let case = matrix();
-    assert_snapshot!(case.said(|_, _| 0.0), @r"
-    all-zeros | output: every element is 0; at [37, 83] got 0, want -4.316491519; rms error over [2, 0] to [2, 99] is 1.00 of the reference's rms, 3.0e-6 allowed | check that the kernel stores its result to the tensor that forward returns
-    ");
-    assert_snapshot!(case.said(|_, _| 0.25), @r"
-    constant | output: every element is 0.25; at [37, 83] got 0.25, want -4.316491519; rms error over [0, 0] to [0, 99] is 1.10 of the reference's rms, 3.0e-6 allowed | check that each program reads and writes its own block (program_id in the offsets)
-    ");
-    assert_snapshot!(case.said(|at, w| if at == 320 { f64::NAN } else { w }), @r"
-    nan | output: 1 of 4000 elements are NaN where the reference is finite, the first at [3, 20]; at [3, 20] got NaN, want -0.8851357938 | look for an exp without the maximum subtracted, a division by zero, a sum in float16, or other=… missing on a masked load
-    ");
-    assert_snapshot!(case.said(|at, w| if at % 100 == 99 { f64::INFINITY } else { w }), @r"
-    infinite | output: 40 of 4000 elements are infinite where the reference is finite, the first at [0, 99]; at [0, 99] got inf, want -0.8534241333 | look for an exp without the maximum subtracted, a division by zero, a sum in float16, or other=… missing on a masked load
-    ");
-    assert_snapshot!(case.said(|_, w| w * 0.125), @r"
-    scaled | output: every element is 0.125 times what it should be; at [37, 83] got -0.53956145, want -4.316491519; rms error over [36, 0] to [36, 99] is 0.88 of the reference's rms, 3.0e-6 allowed | look for a scale that is missing, applied twice, or inverted
-    ");
-    assert_snapshot!(case.said(|_, w| -w), @r"
-    scaled | output: every element is -1 times what it should be; at [37, 83] got 4.3164916, want -4.316491519; rms error over [15, 0] to [15, 99] is 2.00 of the reference's rms, 3.0e-6 allowed | look for a scale that is missing, applied twice, or inverted
-    ");
-    assert_snapshot!(case.said(|_, w| w + 0.5), @r"
-    offset | output: every element is off by 0.50; at [39, 74] got 0.5128511, want 0.01285112396; rms error over [39, 0] to [39, 99] is 0.62 of the reference's rms, 3.0e-6 allowed | look for a bias or a constant that is missing or added twice
-    ");
-    assert_snapshot!(case.said(|at, w| if at % 100 >= 64 { w + 1.0 } else { w }), @r"
-    partial | output: only the first 64 of 100 on axis 1 are right; the last 36 are wrong; at [39, 74] got 1.0128511, want 0.01285112396; rms error over [39, 0] to [39, 99] is 0.75 of the reference's rms, 3.0e-6 allowed | look at the last block: its mask, the rounding of the grid, or a carry that is lost between blocks
-    ");
-    assert_snapshot!(case.said(|at, w| if at / 100 == 7 { w * 1.5 } else { w }), @r"
-    partial | output: only index 7 of 40 on axis 0 is wrong; at [7, 28] got 4.363786, want 2.909190824; rms error over [7, 0] to [7, 99] is 0.50 of the reference's rms, 3.0e-6 allowed | look at what is special at that index: a boundary or a first block
-    ");
-    assert_snapshot!(case.said(|at, _| case.want[at % 100 * 40 + at / 100 % 40]), @r"
-    permuted | output: the values are right, but in another order; at [23, 94] got -4.3164916, want -0.08009553811; rms error over [39, 0] to [39, 99] is 1.62 of the reference's rms, 3.0e-6 allowed | check the offsets of the load or of the store against the strides
-    ");
-    assert_snapshot!(case.said(|at, _| case.want[(at + 1) % 4000]), @r"
-    permuted | output: the values are right, but in another order; at [37, 82] got -4.3164916, want 0.02068703578; rms error over [22, 0] to [22, 99] is 1.55 of the reference's rms, 3.0e-6 allowed | check the offsets of the load or of the store against the strides
-    ");
+    assert_snapshot!(case.said(|_, _| 0.0), @r"all-zeros | output: every element is 0; at [37, 83] got 0, want -4.316491519; rms error over [2, 0] to [2, 99] is 1.00 of the reference's rms, 3.0e-6 allowed | check that the kernel stores its result to the tensor that forward returns");
+    assert_snapshot!(case.said(|_, _| 0.25), @r"constant | output: every element is 0.25; at [37, 83] got 0.25, want -4.316491519; rms error over [0, 0] to [0, 99] is 1.10 of the reference's rms, 3.0e-6 allowed | check that each program reads and writes its own block (program_id in the offsets)");
+    assert_snapshot!(case.said(|at, w| if at == 320 { f64::NAN } else { w }), @r"nan | output: 1 of 4000 elements are NaN where the reference is finite, the first at [3, 20]; at [3, 20] got NaN, want -0.8851357938 | look for an exp without the maximum subtracted, a division by zero, a sum in float16, or other=… missing on a masked load");
+    assert_snapshot!(case.said(|at, w| if at % 100 == 99 { f64::INFINITY } else { w }), @r"infinite | output: 40 of 4000 elements are infinite where the reference is finite, the first at [0, 99]; at [0, 99] got inf, want -0.8534241333 | look for an exp without the maximum subtracted, a division by zero, a sum in float16, or other=… missing on a masked load");
+    assert_snapshot!(case.said(|_, w| w * 0.125), @r"scaled | output: every element is 0.125 times what it should be; at [37, 83] got -0.53956145, want -4.316491519; rms error over [36, 0] to [36, 99] is 0.88 of the reference's rms, 3.0e-6 allowed | look for a scale that is missing, applied twice, or inverted");
+    assert_snapshot!(case.said(|_, w| -w), @r"scaled | output: every element is -1 times what it should be; at [37, 83] got 4.3164916, want -4.316491519; rms error over [15, 0] to [15, 99] is 2.00 of the reference's rms, 3.0e-6 allowed | look for a scale that is missing, applied twice, or inverted");
+    assert_snapshot!(case.said(|_, w| w + 0.5), @r"offset | output: every element is off by 0.50; at [39, 74] got 0.5128511, want 0.01285112396; rms error over [39, 0] to [39, 99] is 0.62 of the reference's rms, 3.0e-6 allowed | look for a bias or a constant that is missing or added twice");
+    assert_snapshot!(case.said(|at, w| if at % 100 >= 64 { w + 1.0 } else { w }), @r"partial | output: only the first 64 of 100 on axis 1 are right; the last 36 are wrong; at [39, 74] got 1.0128511, want 0.01285112396; rms error over [39, 0] to [39, 99] is 0.75 of the reference's rms, 3.0e-6 allowed | look at the last block: its mask, the rounding of the grid, or a carry that is lost between blocks");
+    assert_snapshot!(case.said(|at, w| if at / 100 == 7 { w * 1.5 } else { w }), @r"partial | output: only index 7 of 40 on axis 0 is wrong; at [7, 28] got 4.363786, want 2.909190824; rms error over [7, 0] to [7, 99] is 0.50 of the reference's rms, 3.0e-6 allowed | look at what is special at that index: a boundary or a first block");
+    assert_snapshot!(case.said(|at, _| case.want[at % 100 * 40 + at / 100 % 40]), @r"permuted | output: the values are right, but in another order; at [23, 94] got -4.3164916, want -0.08009553811; rms error over [39, 0] to [39, 99] is 1.62 of the reference's rms, 3.0e-6 allowed | check the offsets of the load or of the store against the strides");
+    assert_snapshot!(case.said(|at, _| case.want[(at + 1) % 4000]), @r"permuted | output: the values are right, but in another order; at [37, 82] got -4.3164916, want 0.02068703578; rms error over [22, 0] to [22, 99] is 1.55 of the reference's rms, 3.0e-6 allowed | check the offsets of the load or of the store against the strides");
 }
 
 #[test]
 fn a_transposed_store_is_named() {
     let case = matrix();
     // got, read as [100, 40], holds the transpose.
-    assert_snapshot!(case.said(|at, _| case.want[at % 40 * 100 + at / 40]), @r"
-    transposed | output: the values are right, but the last two axes are swapped in memory; at [33, 57] got -4.3164916, want 1.399492652; rms error over [0, 0] to [0, 99] is 1.68 of the reference's rms, 3.0e-6 allowed | swap the two offsets or the two strides in the store
-    ");
+    assert_snapshot!(case.said(|at, _| case.want[at % 40 * 100 + at / 40]), @r"transposed | output: the values are right, but the last two axes are swapped in memory; at [33, 57] got -4.3164916, want 1.399492652; rms error over [0, 0] to [0, 99] is 1.68 of the reference's rms, 3.0e-6 allowed | swap the two offsets or the two strides in the store");
 }
 
 #[test]
@@ -112,13 +88,9 @@ fn unwritten_elements_are_named_by_their_poison() {
     let case = matrix();
     let mut got = case.each(|_, w| w);
     got[15_872..].fill(POISON);
-    assert_snapshot!(said(&case.judged(&got)), @r"
-    unwritten | output: 32 of 4000 elements were never written, the first at [39, 68]; at [39, 84] got -2.8735182e-16, want 1.628710713; rms error over [39, 0] to [39, 99] is 0.46 of the reference's rms, 3.0e-6 allowed | cover every element: round the grid up with triton.cdiv and mask the last block
-    ");
+    assert_snapshot!(said(&case.judged(&got)), @r"unwritten | output: 32 of 4000 elements were never written, the first at [39, 68]; at [39, 84] got -2.8735182e-16, want 1.628710713; rms error over [39, 0] to [39, 99] is 0.46 of the reference's rms, 3.0e-6 allowed | cover every element: round the grid up with triton.cdiv and mask the last block");
     got.fill(POISON);
-    assert_snapshot!(said(&case.judged(&got)), @r"
-    unwritten | output: nothing was written to the output; at [37, 83] got -2.8735182e-16, want -4.316491519; rms error over [1, 0] to [1, 99] is 1.00 of the reference's rms, 3.0e-6 allowed | cover every element: round the grid up with triton.cdiv and mask the last block
-    ");
+    assert_snapshot!(said(&case.judged(&got)), @r"unwritten | output: nothing was written to the output; at [37, 83] got -2.8735182e-16, want -4.316491519; rms error over [1, 0] to [1, 99] is 1.00 of the reference's rms, 3.0e-6 allowed | cover every element: round the grid up with triton.cdiv and mask the last block");
 }
 
 #[test]
@@ -126,40 +98,20 @@ fn a_lower_precision_is_named_with_the_way_out() {
     let mut noise = Normals::new(12);
     let noise = noise.take(4000);
     let wide = matrix();
-    assert_snapshot!(wide.said(|at, w| w + 1e-5 * noise[at]), @r"
-    precision | output: the error, 1.0e-5 of the reference's rms, is typical of float32 sums of poor order, or approximate functions; at [38, 19] got -0.1382493, want -0.1382179005; rms error over [8, 0] to [8, 99] is 1.3e-5 of the reference's rms, 3.0e-6 allowed | sum by blocks (tl.sum over a tile) instead of one by one; avoid fast-math approximations
-    ");
-    assert_snapshot!(wide.said(|at, w| w + 3e-4 * noise[at]), @r#"
-    precision | output: the error, 3.0e-4 of the reference's rms, is typical of tf32 or float16 computing; at [38, 19] got -0.13915962, want -0.1382179005; rms error over [8, 0] to [8, 99] is 4.0e-4 of the reference's rms, 3.0e-6 allowed | if it comes from tl.dot, pass input_precision="ieee" (the default for float32 is tf32); accumulate in tl.float32
-    "#);
-    assert_snapshot!(wide.said(|at, w| w + 3e-3 * noise[at]), @r"
-    precision | output: the error, 3.0e-3 of the reference's rms, is typical of bfloat16 computing, or sums in float16; at [38, 19] got -0.14763507, want -0.1382179005; rms error over [8, 0] to [8, 99] is 4.0e-3 of the reference's rms, 3.0e-6 allowed | load as float32 and keep it; accumulate in tl.float32
-    ");
+    assert_snapshot!(wide.said(|at, w| w + 1e-5 * noise[at]), @r"precision | output: the error, 1.0e-5 of the reference's rms, is typical of float32 sums of poor order, or approximate functions; at [38, 19] got -0.1382493, want -0.1382179005; rms error over [8, 0] to [8, 99] is 1.3e-5 of the reference's rms, 3.0e-6 allowed | sum by blocks (tl.sum over a tile) instead of one by one; avoid fast-math approximations");
+    assert_snapshot!(wide.said(|at, w| w + 3e-4 * noise[at]), @r#"precision | output: the error, 3.0e-4 of the reference's rms, is typical of tf32 or float16 computing; at [38, 19] got -0.13915962, want -0.1382179005; rms error over [8, 0] to [8, 99] is 4.0e-4 of the reference's rms, 3.0e-6 allowed | if it comes from tl.dot, pass input_precision="ieee" (the default for float32 is tf32); accumulate in tl.float32"#);
+    assert_snapshot!(wide.said(|at, w| w + 3e-3 * noise[at]), @r"precision | output: the error, 3.0e-3 of the reference's rms, is typical of bfloat16 computing, or sums in float16; at [38, 19] got -0.14763507, want -0.1382179005; rms error over [8, 0] to [8, 99] is 4.0e-3 of the reference's rms, 3.0e-6 allowed | load as float32 and keep it; accumulate in tl.float32");
     // One element that is far off is no precision.
-    assert_snapshot!(wide.said(|at, w| if at == 5 { w + 0.02 } else { w }), @r"
-    values | output: rms error over [0, 0] to [0, 99] is 2.2e-3 of the reference's rms, 3.0e-6 allowed; at [0, 5] got 0.6316001, want 0.6116000759 |
-    ");
-    assert_snapshot!(wide.said(|_, w| round_to(Dtype::F16, w)), @r"
-    precision | output: every value is a float16 number: the result was rounded to float16 on its way; at [39, 20] got -2.2167969, want -2.217762189; rms error over [6, 0] to [6, 99] is 2.6e-4 of the reference's rms, 3.0e-6 allowed | keep float32 from load to store; cast nothing to tl.float16
-    ");
-    assert_snapshot!(wide.said(|_, w| round_to(Dtype::Bf16, w)), @r"
-    precision | output: every value is a bfloat16 number: the result was rounded to bfloat16 on its way; at [22, 35] got 2.03125, want 2.023656219; rms error over [16, 0] to [16, 99] is 2.0e-3 of the reference's rms, 3.0e-6 allowed | keep float32 from load to store; cast nothing to tl.bfloat16
-    ");
+    assert_snapshot!(wide.said(|at, w| if at == 5 { w + 0.02 } else { w }), @r"values | output: rms error over [0, 0] to [0, 99] is 2.2e-3 of the reference's rms, 3.0e-6 allowed; at [0, 5] got 0.6316001, want 0.6116000759 | ");
+    assert_snapshot!(wide.said(|_, w| round_to(Dtype::F16, w)), @r"precision | output: every value is a float16 number: the result was rounded to float16 on its way; at [39, 20] got -2.2167969, want -2.217762189; rms error over [6, 0] to [6, 99] is 2.6e-4 of the reference's rms, 3.0e-6 allowed | keep float32 from load to store; cast nothing to tl.float16");
+    assert_snapshot!(wide.said(|_, w| round_to(Dtype::Bf16, w)), @r"precision | output: every value is a bfloat16 number: the result was rounded to bfloat16 on its way; at [22, 35] got 2.03125, want 2.023656219; rms error over [16, 0] to [16, 99] is 2.0e-3 of the reference's rms, 3.0e-6 allowed | keep float32 from load to store; cast nothing to tl.bfloat16");
     let half = Case::new(Dtype::F16, &[40, 100]);
-    assert_snapshot!(half.said(|at, w| w + 3e-3 * noise[at]), @r"
-    precision | output: the error, 3.0e-3 of the reference's rms, is typical of bfloat16 computing, or sums in float16; at [32, 18] got 0.7519531, want 0.741871204; rms error over [8, 0] to [8, 99] is 4.1e-3 of the reference's rms, 7.0e-4 allowed | accumulate in tl.float32 and keep intermediates in float32 until the store
-    ");
-    assert_snapshot!(half.said(|_, w| round_to(Dtype::Bf16, w)), @r"
-    precision | output: every value is a bfloat16 number: the result was rounded to bfloat16 on its way; at [22, 35] got 2.03125, want 2.023656219; rms error over [16, 0] to [16, 99] is 2.0e-3 of the reference's rms, 7.0e-4 allowed | keep float16 from load to store; cast nothing to tl.bfloat16
-    ");
+    assert_snapshot!(half.said(|at, w| w + 3e-3 * noise[at]), @r"precision | output: the error, 3.0e-3 of the reference's rms, is typical of bfloat16 computing, or sums in float16; at [32, 18] got 0.7519531, want 0.741871204; rms error over [8, 0] to [8, 99] is 4.1e-3 of the reference's rms, 7.0e-4 allowed | accumulate in tl.float32 and keep intermediates in float32 until the store");
+    assert_snapshot!(half.said(|_, w| round_to(Dtype::Bf16, w)), @r"precision | output: every value is a bfloat16 number: the result was rounded to bfloat16 on its way; at [22, 35] got 2.03125, want 2.023656219; rms error over [16, 0] to [16, 99] is 2.0e-3 of the reference's rms, 7.0e-4 allowed | keep float16 from load to store; cast nothing to tl.bfloat16");
     let brain = Case::new(Dtype::Bf16, &[40, 100]);
-    assert_snapshot!(brain.said(|at, w| w + 3e-2 * noise[at]), @r"
-    precision | output: the error, 0.03 of the reference's rms, is typical of fp8 computing, or sums in bfloat16; at [32, 18] got 0.84375, want 0.741871204; rms error over [8, 0] to [8, 99] is 0.04 of the reference's rms, 6.0e-3 allowed | accumulate in tl.float32; do not cast operands to float8
-    ");
+    assert_snapshot!(brain.said(|at, w| w + 3e-2 * noise[at]), @r"precision | output: the error, 0.03 of the reference's rms, is typical of fp8 computing, or sums in bfloat16; at [32, 18] got 0.84375, want 0.741871204; rms error over [8, 0] to [8, 99] is 0.04 of the reference's rms, 6.0e-3 allowed | accumulate in tl.float32; do not cast operands to float8");
     let double = Case::new(Dtype::F64, &[40, 100]);
-    assert_snapshot!(double.said(|_, w| round_to(Dtype::F32, w)), @r"
-    precision | output: the error, 2.5e-8 of the reference's rms, is typical of float32 computing; at [32, 11] got -2.4901230335235596, want -2.4901229167397694; rms error over [36, 0] to [36, 99] is 2.9e-8 of the reference's rms, 1.0e-12 allowed | keep float64 throughout; write constants as tl.full(…, tl.float64)
-    ");
+    assert_snapshot!(double.said(|_, w| round_to(Dtype::F32, w)), @r"precision | output: the error, 2.5e-8 of the reference's rms, is typical of float32 computing; at [32, 11] got -2.4901230335235596, want -2.4901229167397694; rms error over [36, 0] to [36, 99] is 2.9e-8 of the reference's rms, 1.0e-12 allowed | keep float64 throughout; write constants as tl.full(…, tl.float64)");
 }
 
 #[test]
@@ -167,16 +119,12 @@ fn integers_are_named_by_their_difference() {
     let tensor = expected(Dtype::I64, &[6]);
     let mut tally = Tally::new(vec![shipped("tilewright-1")], Some(POISON));
     tally.add(OWN, &tensor, &ints(&[5, 0, 3, 9, 9, 1]), None, &ints(&[5, 0, 3, 9, 8, 1])).unwrap();
-    assert_snapshot!(said(&tally.finish()), @r"
-    partial | output: only index 4 of 6 is wrong; at [4] got 8, want 9 | look at what is special at that index: a boundary or a first block
-    ");
+    assert_snapshot!(said(&tally.finish()), @r"partial | output: only index 4 of 6 is wrong; at [4] got 8, want 9 | look at what is special at that index: a boundary or a first block");
     let regime = Place { regime: "constant-rows", ..OWN };
     let mut tally = Tally::new(vec![shipped("tilewright-1")], Some(POISON));
     tally.add(OWN, &tensor, &ints(&[1; 6]), None, &ints(&[1; 6])).unwrap();
     tally.add(regime, &tensor, &ints(&[0; 6]), None, &ints(&[6; 6])).unwrap();
-    assert_snapshot!(said(&tally.finish()), @r"
-    values | output (regime constant-rows): 6 of 6 elements differ; this output is int64, so it must be equal; at [0] got 6, want 0; right on the problem's own inputs | ties: torch returns the first index
-    ");
+    assert_snapshot!(said(&tally.finish()), @r"values | output (regime constant-rows): 6 of 6 elements differ; this output is int64, so it must be equal; at [0] got 6, want 0; right on the problem's own inputs | ties: torch returns the first index");
 }
 
 #[test]
@@ -192,9 +140,7 @@ fn a_regime_decides_ours_and_informs_a_foreign_profile() {
     );
     let judged = tally.finish();
     assert!(!judged.pass && !judged.outcomes["tilewright-1"].pass);
-    assert_snapshot!(said(&judged), @r"
-    nan | output (regime large): 100 of 4000 elements are NaN where the reference is finite, the first at [0, 0]; at [0, 0] got NaN, want -0.3758724936; right on the problem's own inputs | subtract the maximum before exp; keep sums of squares in float32
-    ");
+    assert_snapshot!(said(&judged), @r"nan | output (regime large): 100 of 4000 elements are NaN where the reference is finite, the first at [0, 0]; at [0, 0] got NaN, want -0.3758724936; right on the problem's own inputs | subtract the maximum before exp; keep sums of squares in float32");
     let worst = judged.outcomes["tilewright-1"].metrics.worst.clone().unwrap();
     assert_eq!((worst.case.as_str(), worst.regime.as_str()), ("default", "large"));
     let foreign = &judged.outcomes["kernelbench"];
@@ -265,4 +211,28 @@ fn figures_survive_json_whatever_the_candidate_returns() {
             let _: tilewright_contract::ProfileOutcome = serde_json::from_str(&text).unwrap();
         }
     }
+}
+
+#[test]
+fn draws_stand_for_every_profile() {
+    let mut stream = Normals::new(13);
+    let x = stream.take(2000);
+    let mut draw = |p: f64| {
+        let kept: Vec<f64> = x.iter().map(|v| if stream.uniform() < p { 0.0 } else { v / (1.0 - p) }).collect();
+        encode(Dtype::F32, &kept)
+    };
+    let mut draws = |p: f64| (0..8).map(|_| draw(p)).collect::<Vec<_>>();
+    let (want, right, wrong) = (draws(0.5), draws(0.5), draws(0.1));
+    let judged = |got: &[Vec<u8>]| {
+        let mut tally = Tally::new(["tilewright-1", "kernelbench"].map(shipped).into(), None);
+        let want: Vec<&[u8]> = want.iter().map(Vec::as_slice).collect();
+        let got: Vec<&[u8]> = got.iter().map(Vec::as_slice).collect();
+        tally.add_draws(OWN, &expected(Dtype::F32, &[2000]), &want, &got).unwrap();
+        tally.finish()
+    };
+    let (good, bad) = (judged(&right), judged(&wrong));
+    assert!(good.pass && good.outcomes["kernelbench"].pass);
+    assert!(good.notes[0].contains("judged in distribution"));
+    assert!(!bad.pass && !bad.outcomes["kernelbench"].pass);
+    assert!(said(&bad).contains("share of zeros"), "{}", said(&bad));
 }

@@ -1,11 +1,14 @@
 //! The screen on the labelled candidates, and its modules under the real Triton.
 
+mod support;
+
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use tilewright_contract::Tier;
 use tilewright_screen::{Cut, cut};
+
+use support::{Module, crate_root, execute};
 
 struct Candidate {
     id: String,
@@ -13,13 +16,10 @@ struct Candidate {
     source: String,
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 /// Labelled candidates: `TILEWRIGHT_CORPUS`, or the folder beside the repository. Empty if there is none.
 fn corpus() -> Vec<Candidate> {
-    let folder = std::env::var_os("TILEWRIGHT_CORPUS").map_or_else(|| root().join("../shared/corpus"), PathBuf::from);
+    let folder = std::env::var_os("TILEWRIGHT_CORPUS")
+        .map_or_else(|| crate_root().join("../../../shared/corpus"), PathBuf::from);
     let Ok(labels) = fs::read_to_string(folder.join("labels.csv")) else {
         eprintln!("no corpus at {}: nothing checked", folder.display());
         return Vec::new();
@@ -38,29 +38,6 @@ fn proofs(cut: &Cut) -> Vec<String> {
     proofs.map(|finding| format!("{}:{}", finding.rule, finding.line)).collect()
 }
 
-/// Runs the modules under the virtual environment's Triton; skipped where there is none.
-fn execute(modules: &[(String, Cut)]) {
-    let python = root().join(".venv/bin/python");
-    if !python.exists() {
-        eprintln!("no {}: modules not executed", python.display());
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    for (id, cut) in modules {
-        let kernels: Vec<_> = cut
-            .kernels
-            .iter()
-            .map(|kernel| serde_json::json!({"name": kernel.name, "line": kernel.line, "params": kernel.params}))
-            .collect();
-        fs::write(folder.path().join(format!("{id}.py")), &cut.module).unwrap();
-        fs::write(folder.path().join(format!("{id}.json")), serde_json::to_string(&kernels).unwrap()).unwrap();
-    }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exec_modules.py");
-    let output = Command::new(python).arg(script).arg(folder.path()).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{text}");
-}
-
 #[test]
 fn honest_and_wrong_candidates_are_cut_whole_and_their_modules_run() {
     let mut modules = Vec::new();
@@ -71,10 +48,10 @@ fn honest_and_wrong_candidates_are_cut_whole_and_their_modules_run() {
         assert!(untraceable.is_empty(), "{}: {untraceable:?}", candidate.id);
         let decorators = candidate.source.lines().filter(|line| matches!(line.trim(), "@triton.jit" | "@jit")).count();
         assert_eq!(cut.kernels.len(), decorators, "{}", candidate.id);
-        assert_eq!(cut.module.lines().count().min(candidate.source.lines().count()), cut.module.lines().count());
-        modules.push((candidate.id, cut));
+        assert!(cut.module.lines().count() <= candidate.source.lines().count());
+        modules.push(Module { id: candidate.id, cut, candidate: Some(candidate.source) });
     }
-    execute(&modules);
+    execute(&modules).unwrap();
 }
 
 #[test]
@@ -87,7 +64,7 @@ fn hacks_are_screened_without_a_panic_and_what_is_cut_runs() {
                 let proofs = proofs(&cut);
                 refused += usize::from(!proofs.is_empty());
                 println!("{:45} {}", candidate.id, proofs.join(" "));
-                modules.push((candidate.id, cut));
+                modules.push(Module { id: candidate.id, cut, candidate: None });
             }
             Err(error) => {
                 refused += 1;
@@ -96,5 +73,5 @@ fn hacks_are_screened_without_a_panic_and_what_is_cut_runs() {
         }
     }
     println!("{refused} of {all} hacks refused by proof rules alone");
-    execute(&modules);
+    execute(&modules).unwrap();
 }

@@ -1,6 +1,6 @@
 //! From a kernel to everything that its text needs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ruff_python_ast::visitor::Visitor;
 use ruff_python_ast::{Expr, ExprContext, Stmt, StmtFunctionDef, StmtTry};
@@ -8,7 +8,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::discover::{Discovered, Form, Jitted, wrapped};
 use super::obstacle::{Obstacle, Reason};
-use super::pure::{Impure, Key, Purity, defaults};
+use super::pure::{Impure, Key, Need, Purity, defaults};
 use crate::names::Names;
 use crate::scope::{Binding, BindingKind, Hooks, ScopeId, ScopeKind, Scopes, Walker};
 use crate::source::Source;
@@ -48,8 +48,13 @@ pub(crate) enum Item<'a> {
 #[derive(Debug, Clone)]
 struct Node<'a> {
     items: Vec<Item<'a>>,
-    needs: Vec<Key<'a>>,
+    needs: Vec<Need<'a>>,
 }
+
+const MAX_STEPS: usize = 1 << 20;
+
+/// Lines listed in one message.
+const MAX_LINES: usize = 5;
 
 /// Everything that some kernels need, by name.
 pub(crate) type Needed<'a> = BTreeMap<&'a str, (ScopeId, Vec<Item<'a>>)>;
@@ -60,6 +65,10 @@ pub(crate) struct Closure<'s, 'a> {
     found: &'s Discovered<'a>,
     source: &'s Source,
     nodes: HashMap<Key<'a>, Result<Node<'a>, Obstacle>>,
+    /// Scopes of the functions that are cut out as a whole.
+    whole: HashSet<ScopeId>,
+    /// Bounds the work on hostile webs of kernels.
+    steps: usize,
 }
 
 impl<'s, 'a> Closure<'s, 'a> {
@@ -69,14 +78,19 @@ impl<'s, 'a> Closure<'s, 'a> {
         found: &'s Discovered<'a>,
         source: &'s Source,
     ) -> Self {
-        Self { scopes, names, found, source, nodes: HashMap::new() }
+        let whole = found.jitted.keys().chain(found.constexpr.keys()).map(|&def| scopes.opened_by(def)).collect();
+        Self { scopes, names, found, source, nodes: HashMap::new(), whole, steps: MAX_STEPS }
     }
 
     /// Adds a kernel and what it needs to `needed`, or says what is in the way and leaves `needed` as it was.
     pub(crate) fn add(&mut self, kernel: &Jitted<'a>, needed: &mut Needed<'a>) -> Result<(), Obstacle> {
         let mut fresh = Needed::new();
-        let mut todo: Vec<(Key<'a>, TextSize)> = vec![((kernel.scope, &*kernel.def.name), kernel.def.name.start())];
-        while let Some(((scope, name), used_at)) = todo.pop() {
+        let mut todo = vec![Need { key: (kernel.scope, &*kernel.def.name), at: kernel.def.name.start() }];
+        while let Some(Need { key: (scope, name), at: used_at }) = todo.pop() {
+            self.steps = self.steps.saturating_sub(1);
+            if self.steps == 0 {
+                return Err(Obstacle::new(Reason::NotPlain, used_at, "the kernels of this file are too entangled"));
+            }
             if let Some((owner, _)) = fresh.get(name).or_else(|| needed.get(name)) {
                 if *owner != scope {
                     let message = format!("`{name}` is the name of two different things");
@@ -84,8 +98,8 @@ impl<'s, 'a> Closure<'s, 'a> {
                 }
                 continue;
             }
-            let node = self.node((scope, name))?;
-            todo.extend(node.needs.iter().map(|&key| (key, used_at)));
+            let node = self.node((scope, name)).map_err(|obstacle| obstacle.used_at(used_at))?;
+            todo.extend(&node.needs);
             fresh.insert(name, (scope, node.items));
         }
         needed.append(&mut fresh);
@@ -107,6 +121,10 @@ impl<'s, 'a> Closure<'s, 'a> {
         let Some(first) = bindings.first() else {
             return Ok(Node { items: Vec::new(), needs: Vec::new() });
         };
+        if self.inside_kernel(scope) {
+            let message = format!("`{name}` is bound inside of another kernel");
+            return Err(Obstacle::new(Reason::NotPlain, first.at, message));
+        }
         if let Some(imports) = self.same_import(name, bindings)? {
             return Ok(imports);
         }
@@ -120,6 +138,11 @@ impl<'s, 'a> Closure<'s, 'a> {
             Live::Function(def) => self.function(def, scope),
             Live::Value(binding, value) => self.value(name, binding, value, scope),
         }
+    }
+
+    /// Whether a scope lies in a function that is cut out as a whole.
+    fn inside_kernel(&self, scope: ScopeId) -> bool {
+        std::iter::successors(Some(scope), |&id| self.scopes.get(id).parent).any(|id| self.whole.contains(&id))
     }
 
     /// A name that only ever means one import.
@@ -144,7 +167,8 @@ impl<'s, 'a> Closure<'s, 'a> {
     /// The binding that is in force when kernels are compiled.
     fn live(&self, name: &str, bindings: &[Binding<'a>]) -> Result<Live<'a>, Obstacle> {
         let reassigned = |at: TextSize| {
-            let lines: Vec<String> = bindings.iter().map(|binding| self.source.line(binding.at).to_string()).collect();
+            let lines: Vec<String> =
+                bindings.iter().take(MAX_LINES).map(|binding| self.source.line(binding.at).to_string()).collect();
             let message = format!("it uses `{name}`, which is bound on lines {}", lines.join(", "));
             Err(Obstacle::new(Reason::Reassigned, at, message))
         };
@@ -164,8 +188,11 @@ impl<'s, 'a> Closure<'s, 'a> {
             [.., last] => return reassigned(last.at),
             [] => return reassigned(TextSize::new(0)),
         };
-        if binding.inside.iter().any(|stmt| matches!(stmt, Stmt::For(_) | Stmt::While(_))) {
-            return reassigned(binding.at);
+        if matches!(binding.kind, BindingKind::Element(_))
+            || binding.inside.iter().any(|stmt| matches!(stmt, Stmt::For(_) | Stmt::While(_)))
+        {
+            let message = format!("it uses `{name}`, which is bound in a loop");
+            return Err(Obstacle::new(Reason::Reassigned, binding.at, message));
         }
         match &binding.kind {
             BindingKind::Function(def) => Ok(Live::Function(def)),
@@ -198,7 +225,7 @@ impl<'s, 'a> Closure<'s, 'a> {
         {
             let target: &str = &target.id;
             let alias = Item::Alias { name, target, at: call.start() };
-            return Ok(Node { items: vec![alias], needs: vec![(home, target)] });
+            return Ok(Node { items: vec![alias], needs: vec![Need { key: (home, target), at: call.start() }] });
         }
         let mut purity = self.purity(None);
         purity.expr(value, scope).map_err(|impure| self.runtime_value(name, &binding, &impure))?;
@@ -246,6 +273,9 @@ impl<'s, 'a> Closure<'s, 'a> {
         if def.is_async || def.type_params.is_some() {
             return not_plain(def.name.start(), "it is not a plain `def`");
         }
+        if form.wrapper && self.inside_kernel(form.scope) {
+            return not_plain(form.at, "`jit` is applied inside of another kernel");
+        }
         if let Some(at) = jitted.below {
             return not_plain(at, "another decorator is applied before `jit`");
         }
@@ -272,18 +302,20 @@ impl<'s, 'a> Closure<'s, 'a> {
     }
 
     /// The names that a decorator spelled `a.b.c` needs.
-    fn callee(&self, callee: &'a Expr, scope: ScopeId) -> Result<Vec<Key<'a>>, Obstacle> {
+    fn callee(&self, callee: &'a Expr, scope: ScopeId) -> Result<Vec<Need<'a>>, Obstacle> {
         match callee {
             Expr::Attribute(attribute) => self.callee(&attribute.value, scope),
             Expr::Name(name) => {
-                Ok(self.scopes.lookup(&name.id, scope).map(|(home, _)| (home, name.id.as_str())).into_iter().collect())
+                let home = self.scopes.lookup(&name.id, scope).map(|(home, _)| home);
+                let need = |home| Need { key: (home, name.id.as_str()), at: name.start() };
+                Ok(home.map(need).into_iter().collect())
             }
             _ => Err(Obstacle::new(Reason::NotPlain, callee.start(), "`jit` is not named directly")),
         }
     }
 
     /// What defaults and annotations need; both are evaluated where the function is defined.
-    fn signature(&self, def: &'a StmtFunctionDef, scope: ScopeId) -> Result<Vec<Key<'a>>, Obstacle> {
+    fn signature(&self, def: &'a StmtFunctionDef, scope: ScopeId) -> Result<Vec<Need<'a>>, Obstacle> {
         let mut purity = self.purity(None);
         for default in defaults(def) {
             purity.expr(default, scope).map_err(|impure| {
@@ -325,7 +357,7 @@ impl<'s, 'a> Closure<'s, 'a> {
     }
 
     /// Names that the body reads and that are bound outside of it.
-    fn free_names(&self, def: &'a StmtFunctionDef) -> Vec<Key<'a>> {
+    fn free_names(&self, def: &'a StmtFunctionDef) -> Vec<Need<'a>> {
         let scope = self.scopes.opened_by(def.range());
         let mut walker = Walker { hooks: Free { scopes: self.scopes, own: scope, needs: Vec::new() }, scope };
         walker.visit_body(&def.body);
@@ -398,7 +430,7 @@ pub(crate) fn keeps_annotation(annotation: &Expr, scope: ScopeId, names: &Names<
 struct Free<'s, 'a> {
     scopes: &'s Scopes<'a>,
     own: ScopeId,
-    needs: Vec<Key<'a>>,
+    needs: Vec<Need<'a>>,
 }
 
 impl<'a> Hooks<'a> for Free<'_, 'a> {
@@ -412,7 +444,7 @@ impl<'a> Hooks<'a> for Free<'_, 'a> {
             && let Some((home, _)) = self.scopes.lookup(&name.id, scope)
             && !self.scopes.within(home, self.own)
         {
-            self.needs.push((home, name.id.as_str()));
+            self.needs.push(Need { key: (home, name.id.as_str()), at: name.start() });
         }
     }
 }

@@ -14,14 +14,22 @@ use crate::source::Source;
 pub(crate) struct Emitter<'s, 'a> {
     source: &'s Source,
     names: &'s Names<'s, 'a>,
-    rows: Vec<String>,
+    pieces: Vec<Piece>,
     /// Statements that bind several names are written once.
     written: HashSet<TextRange>,
 }
 
+/// Text that belongs on a line of the candidate, and on those after it.
+struct Piece {
+    line: u32,
+    /// Where it stands in the candidate: the order of what shares a line.
+    at: TextSize,
+    text: String,
+}
+
 impl<'s, 'a> Emitter<'s, 'a> {
     pub(crate) fn new(source: &'s Source, names: &'s Names<'s, 'a>) -> Self {
-        Self { source, names, rows: vec![String::new(); source.lines()], written: HashSet::new() }
+        Self { source, names, pieces: Vec::new(), written: HashSet::new() }
     }
 
     pub(crate) fn module(mut self, needed: &Needed<'a>) -> String {
@@ -30,46 +38,53 @@ impl<'s, 'a> Emitter<'s, 'a> {
                 self.item(item, *scope);
             }
         }
-        while self.rows.last().is_some_and(String::is_empty) {
-            self.rows.pop();
+        self.pieces.sort_by_key(|piece| (piece.line, piece.at));
+        let mut rows = vec![String::new(); self.source.lines()];
+        for piece in &self.pieces {
+            for (row, part) in rows.iter_mut().skip(piece.line as usize - 1).zip(piece.text.split('\n')) {
+                if !row.is_empty() && !row.ends_with(": ") {
+                    row.push_str("; ");
+                }
+                row.push_str(&plain(part));
+            }
         }
-        self.rows.push(String::new());
-        self.rows.join("\n")
+        while rows.last().is_some_and(String::is_empty) {
+            rows.pop();
+        }
+        rows.push(String::new());
+        rows.join("\n")
+    }
+
+    /// Adds text at the line of `at`.
+    fn put(&mut self, at: TextSize, text: String) {
+        self.pieces.push(Piece { line: self.source.line(at), at, text });
     }
 
     fn item(&mut self, item: &Item<'a>, scope: ScopeId) {
         match item {
             Item::Import { stmt, at } => {
                 if let Some(text) = import(stmt, Some(*at)) {
-                    self.put(self.source.line(*at), &text);
+                    self.put(*at, text);
                 }
             }
             Item::Value { name, annotation, value } => {
                 let annotation =
                     annotation.map_or(String::new(), |expr| format!(": {}", self.source.slice(expr.range())));
                 let text = format!("{name}{annotation} = {}", self.expr(value));
-                self.put(self.source.line(value.start()), &text);
+                self.put(value.start(), text);
             }
             Item::Alias { name, target, at } => {
                 if name != target {
-                    self.put(self.source.line(*at), &format!("{name} = {target}"));
+                    self.put(*at, format!("{name} = {target}"));
                 }
             }
             Item::Kernel { def, form } => {
-                let applied = self.source.line(form.at);
-                if form.wrapper {
-                    let rest = self.jit_keywords(form.keywords);
-                    let comma = if rest.is_empty() { "" } else { ", " };
-                    let callee = self.source.slice(form.callee.range());
-                    self.put_first(applied, &format!("{0} = {callee}({0}{comma}{rest})", def.name));
-                } else {
-                    let text = self.decorator(*form);
-                    self.put(applied, &text);
-                }
+                let text = if form.wrapper { self.wrapper(def, *form) } else { self.decorator(*form) };
+                self.put(form.at, text);
                 self.function(def, scope);
             }
             Item::Constexpr { def, decorator } => {
-                self.put(self.source.line(decorator.start()), &format!("@{}", self.source.slice(decorator.range())));
+                self.put(decorator.start(), format!("@{}", self.source.slice(decorator.range())));
                 self.function(def, scope);
             }
             Item::Try(guard) => {
@@ -78,24 +93,6 @@ impl<'s, 'a> Emitter<'s, 'a> {
                 }
             }
         }
-    }
-
-    /// Adds text that starts on a line; what already stands there comes first.
-    fn put(&mut self, line: u32, text: &str) {
-        for (index, part) in text.split('\n').enumerate() {
-            let Some(row) = self.rows.get_mut(line as usize - 1 + index) else { return };
-            if !row.is_empty() {
-                row.push_str("; ");
-            }
-            row.push_str(&plain(part));
-        }
-    }
-
-    /// As `put`, before what already stands there.
-    fn put_first(&mut self, line: u32, text: &str) {
-        let Some(row) = self.rows.get_mut(line as usize - 1) else { return };
-        let rest = std::mem::take(row);
-        *row = if rest.is_empty() { text.to_owned() } else { format!("{text}; {rest}") };
     }
 
     /// An expression's text, in parentheses where it spans lines.
@@ -108,6 +105,14 @@ impl<'s, 'a> Emitter<'s, 'a> {
         let callee = self.source.slice(form.callee.range());
         let keywords = self.jit_keywords(form.keywords);
         if keywords.is_empty() { format!("@{callee}") } else { format!("@{callee}({keywords})") }
+    }
+
+    /// `f = triton.jit(f)`
+    fn wrapper(&self, def: &StmtFunctionDef, form: Form<'a>) -> String {
+        let callee = self.source.slice(form.callee.range());
+        let keywords = self.jit_keywords(form.keywords);
+        let comma = if keywords.is_empty() { "" } else { ", " };
+        format!("{0} = {callee}({0}{comma}{keywords})", def.name)
     }
 
     /// The arguments of `jit` that are literals and mean something to the compiler.
@@ -151,42 +156,36 @@ impl<'s, 'a> Emitter<'s, 'a> {
         let body = String::from_utf8_lossy(&body).into_owned();
         let line = self.source.line(TextSize::new(start as u32));
         let margin = &text[self.source.line_start(line)..start];
-        for (index, row) in body.split('\n').enumerate() {
-            let row = if index == 0 { row } else { row.strip_prefix(margin).unwrap_or(row) };
-            self.put(line + index as u32, row);
-        }
+        let mut rows = body.split('\n');
+        let first = rows.next().unwrap_or_default().to_owned();
+        let text = rows.fold(first, |text, row| text + "\n" + row.strip_prefix(margin).unwrap_or(row));
+        self.put(TextSize::new(start as u32), text);
     }
 
     /// A `try` around imports, at a depth of nesting.
     fn guard(&mut self, guard: &StmtTry, depth: usize) {
-        self.block(self.source.line(guard.start()), "try:", &guard.body, depth);
+        self.block(guard.start(), "try:", &guard.body, depth);
         for handler in &guard.handlers {
             let ExceptHandler::ExceptHandler(handler) = handler;
-            self.block(self.source.line(handler.start()), "except Exception:", &handler.body, depth);
+            self.block(handler.start(), "except Exception:", &handler.body, depth);
         }
     }
 
-    fn block(&mut self, line: u32, header: &str, body: &[Stmt], depth: usize) {
+    fn block(&mut self, at: TextSize, header: &str, body: &[Stmt], depth: usize) {
         let margin = "    ".repeat(depth);
+        let mut line = self.source.line(at);
         let one_line = body.iter().all(|stmt| self.source.line(stmt.start()) == line);
-        let simple: Vec<String> = body.iter().filter_map(|stmt| self.simple(stmt)).collect();
-        if one_line {
-            let simple = if simple.is_empty() { "pass".to_owned() } else { simple.join("; ") };
-            self.put(line, &format!("{margin}{header} {simple}"));
-            return;
-        }
-        self.put(line, &format!("{margin}{header}"));
+        let gap = if one_line { " " } else { "" };
+        self.put(at, format!("{margin}{header}{gap}"));
         for stmt in body {
-            match stmt {
-                Stmt::Try(inner) => self.guard(inner, depth + 1),
-                _ => {
-                    let at = self.source.line(stmt.start());
-                    let text = self.simple(stmt).unwrap_or_else(|| "pass".to_owned());
-                    let occupied = self.rows.get(at as usize - 1).is_some_and(|row| !row.is_empty());
-                    let text = if occupied { text } else { format!("{margin}    {text}") };
-                    self.put(at, &text);
-                }
+            if let Stmt::Try(inner) = stmt {
+                self.guard(inner, depth + 1);
+                continue;
             }
+            let text = self.simple(stmt).unwrap_or_else(|| "pass".to_owned());
+            let first_of_its_line = self.source.line(stmt.start()) != line;
+            line = self.source.line(stmt.start());
+            self.put(stmt.start(), if first_of_its_line { format!("{margin}    {text}") } else { text });
         }
     }
 

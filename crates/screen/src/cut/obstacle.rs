@@ -98,6 +98,14 @@ impl Obstacle {
         Self { reason, message: message.into(), at }
     }
 
+    /// Moves it to where the kernel uses the thing, for the reasons that lie there.
+    pub(crate) fn used_at(self, at: TextSize) -> Self {
+        match self.reason {
+            Reason::Captures | Reason::ForeignImport | Reason::CallsPython => Self { at, ..self },
+            _ => self,
+        }
+    }
+
     pub(crate) fn finding(&self, kernel: &str, source: &Source) -> Finding {
         Finding {
             rule: self.reason.rule().to_owned(),

@@ -9,6 +9,13 @@ use crate::scope::{BindingKind, ScopeId, Scopes};
 /// A name in the scope that binds it.
 pub(crate) type Key<'a> = (ScopeId, &'a str);
 
+/// A name that a piece of the module needs, and where it is used.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Need<'a> {
+    pub(crate) key: Key<'a>,
+    pub(crate) at: TextSize,
+}
+
 const BUILTIN_CALLS: [&str; 14] = [
     "float",
     "int",
@@ -39,7 +46,7 @@ pub(crate) struct Purity<'s, 'a> {
     pub(crate) names: &'s Names<'s, 'a>,
     /// Scope of the function whose own variables are fine.
     pub(crate) local: Option<ScopeId>,
-    pub(crate) needs: Vec<Key<'a>>,
+    pub(crate) needs: Vec<Need<'a>>,
 }
 
 impl<'a> Purity<'_, 'a> {
@@ -86,7 +93,7 @@ impl<'a> Purity<'_, 'a> {
         match self.scopes.lookup(name, scope) {
             Some((home, _)) => {
                 if !self.is_local(home) {
-                    self.needs.push((home, name));
+                    self.needs.push(Need { key: (home, name), at });
                 }
                 Ok(())
             }
@@ -129,7 +136,7 @@ impl<'a> Purity<'_, 'a> {
                 Expr::Name(name) => match self.scopes.lookup(&name.id, scope) {
                     None => BUILTIN_CALLS.contains(&name.id.as_str()),
                     Some((home, bindings)) => {
-                        self.needs.push((home, name.id.as_str()));
+                        self.needs.push(Need { key: (home, name.id.as_str()), at: name.start() });
                         let defined = matches!(bindings.last().map(|b| &b.kind), Some(BindingKind::Function(_)));
                         defined || self.is_pure_callee(&call.func, scope)
                     }
@@ -221,7 +228,7 @@ fn is_stable(path: &str) -> bool {
     let root = path.split('.').next();
     path.starts_with("triton.language.")
         || root == Some("math")
-        || matches!(path, "triton.cdiv" | "triton.next_power_of_2")
+        || matches!(path, "triton.jit" | "triton.cdiv" | "triton.next_power_of_2")
 }
 
 /// Every expression that is evaluated when the function is defined: defaults.

@@ -245,7 +245,7 @@ impl<'a> Checker<'_, 'a> {
                 path if precision_flag::is_call(path) => {
                     self.report(&precision_flag::RULE, Some(at), format!("`{path}` changes a setting of the process"));
                 }
-                path if torch_compute::is_compute(path) => {
+                path if torch_compute::is_compute(path) && !PATH_RULES.iter().any(|rule| rule.covers(path)) => {
                     let message = format!("`{path}` looks like computing with torch");
                     self.report(&torch_compute::RULE, Some(at), message);
                 }

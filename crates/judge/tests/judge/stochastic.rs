@@ -1,9 +1,6 @@
 //! Dropout and its neighbours, right and wrong, judged in distribution.
 
-#[cfg(test)]
-mod common;
-
-use common::{Normals, encode, expected};
+use crate::common::{Normals, encode, expected};
 use tilewright_contract::Dtype;
 use tilewright_judge::{Comparison, judge_stochastic};
 

@@ -1,9 +1,6 @@
 //! What a failed candidate is told: the cause has to be named from the figures alone.
 
-#[cfg(test)]
-mod common;
-
-use common::{Normals, encode, expected, ints, shipped};
+use crate::common::{Normals, encode, expected, ints, shipped};
 use insta::assert_snapshot;
 use tilewright_contract::{Dtype, ExpectedTensor};
 use tilewright_judge::{Judged, OWN_CASE, OWN_REGIME, Place, Tally, profile_names, round_to};

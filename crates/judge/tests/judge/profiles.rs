@@ -1,9 +1,6 @@
 //! Each profile's numbers at their boundary, and the reported faults of other evaluators' comparisons.
 
-#[cfg(test)]
-mod common;
-
-use common::{Normals, encode, expected, ints, shipped};
+use crate::common::{Normals, encode, expected, ints, shipped};
 use proptest::prelude::*;
 use tilewright_contract::{Dtype, Profile};
 use tilewright_judge::{Comparison, judge, profile_names, round_to};

@@ -1,0 +1,10 @@
+//! The judge as its callers use it.
+
+#[cfg(test)]
+mod common;
+#[cfg(test)]
+mod profiles;
+#[cfg(test)]
+mod reasons;
+#[cfg(test)]
+mod stochastic;

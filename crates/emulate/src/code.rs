@@ -1,0 +1,336 @@
+//! The form that kernels are executed in: steps over registers, each step on whole blocks.
+
+use tilewright_ttir::FloatKind;
+
+use crate::block::Block;
+use crate::types::{Class, Elem};
+
+/// A register holds one block. Several values that are equal as arrays (a reshape and its operand) share one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Reg(pub(crate) u32);
+
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    pub(crate) code: Code,
+    pub(crate) args: Vec<Reg>,
+    pub(crate) outs: Vec<Reg>,
+    /// Line in the candidate's file, 0 if unknown.
+    pub(crate) line: u32,
+}
+
+/// Values passed to the arguments of a loop or block.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Moves {
+    pub(crate) pairs: Vec<Move>,
+    /// Some source is also a target: all sources are read before any target is written.
+    pub(crate) parallel: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Move {
+    pub(crate) to: Reg,
+    pub(crate) from: Reg,
+    /// Nobody reads `from` again before it is written: the two may swap their storage.
+    pub(crate) steal: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IntOp {
+    Add,
+    Sub,
+    Mul,
+    MulHighS,
+    MulHighU,
+    DivS,
+    DivU,
+    CeilDivS,
+    CeilDivU,
+    FloorDivS,
+    RemS,
+    RemU,
+    And,
+    Or,
+    Xor,
+    Shl,
+    ShrS,
+    ShrU,
+    MinS,
+    MaxS,
+    MinU,
+    MaxU,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IntUnary {
+    Abs,
+    LeadingZeros,
+    TrailingZeros,
+    Population,
+    Reverse,
+    Not,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FloatOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    MinNum,
+    MaxNum,
+    Minimum,
+    Maximum,
+    CopySign,
+}
+
+/// Float functions with loops of their own; the others go through [`Code::Math1`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FloatUnary {
+    Neg,
+    Abs,
+    Sqrt,
+    Rsqrt,
+    Exp,
+    Exp2,
+    Log,
+    Log2,
+    Floor,
+    Ceil,
+    Trunc,
+    Round,
+    RoundEven,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IntPredicate {
+    Eq,
+    Ne,
+    LtS,
+    LeS,
+    GtS,
+    GeS,
+    LtU,
+    LeU,
+    GtU,
+    GeU,
+}
+
+/// `ordered` decides what a NaN on either side gives: false if ordered, true otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FloatRelation {
+    Never,
+    Eq,
+    Gt,
+    Ge,
+    Lt,
+    Le,
+    Ne,
+    Always,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cast {
+    /// Integers of any width; `signed` is how the source extends. An `i1` source has the values 0 and 1, or 0 and -1.
+    Int { from: Elem, to: Elem, signed: bool },
+    IntToFloat { from: Elem, to: FloatKind, signed: bool },
+    FloatToInt { from: FloatKind, to: Elem, signed: bool },
+    Float { from: FloatKind, to: FloatKind, truncate: bool },
+    Bits { from: Elem, to: Elem },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AtomicOp {
+    Add,
+    AddF,
+    MaxS,
+    MinS,
+    MaxU,
+    MinU,
+    And,
+    Or,
+    Xor,
+    Exchange,
+}
+
+/// The region of a reduction, a scan or an elementwise map: `args` are set, `steps` run, `results` are read.
+#[derive(Debug, Clone)]
+pub(crate) struct Region {
+    pub(crate) args: Vec<Reg>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) results: Vec<Reg>,
+    /// It has branches, so that lanes cannot run together.
+    pub(crate) branches: bool,
+    /// It is one commutative operation.
+    pub(crate) simple: Option<Simple>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Simple {
+    Int(IntOp),
+    Float(FloatOp, FloatKind),
+}
+
+/// A strided view's block: its element type, its shape, and which dimensions are checked against the bounds.
+#[derive(Debug, Clone)]
+pub(crate) struct Tile {
+    pub(crate) elem: Elem,
+    pub(crate) block: Vec<usize>,
+    /// Masked where outside of the tensor; other dimensions are only checked by the allocation.
+    pub(crate) checked: Vec<bool>,
+    /// NaN where masked, for loads (a descriptor says so itself).
+    pub(crate) pad_nan: bool,
+    /// The block's position is given by operands; otherwise the view holds it.
+    pub(crate) from_operands: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dot {
+    pub(crate) batch: usize,
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+    /// Round `f32` operands to tf32.
+    pub(crate) tf32: bool,
+    pub(crate) result: Elem,
+    /// Bytes of an operand's element, for integer operands that are widened.
+    pub(crate) operands: [Elem; 2],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScaledKind {
+    E2M1,
+    E4M3,
+    E5M2,
+    Half,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct DotScaled {
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+    pub(crate) kinds: [ScaledKind; 2],
+    pub(crate) packed_along_k: [bool; 2],
+    pub(crate) operands: [Elem; 2],
+    /// Which of the optional scale operands are there, and how many elements of K share one.
+    pub(crate) scales: [Option<usize>; 2],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AsmPattern {
+    /// `shf.l.wrap.b32`, `shf.r.wrap.b32`
+    FunnelShift { left: bool },
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Code {
+    ProgramId(usize),
+    NumPrograms(usize),
+    Int(IntOp),
+    IntUnary(IntUnary),
+    Float(FloatOp, FloatKind),
+    FloatUnary(FloatUnary, FloatKind),
+    Fma(FloatKind),
+    /// Operands value, low, high.
+    Clamp { kind: FloatKind, propagate_nan: bool },
+    /// Computed in `f64`, rounded once.
+    Math1(fn(f64) -> f64, FloatKind),
+    Math2(fn(f64, f64) -> f64, FloatKind),
+    /// A test of a float: an `i1` or `i32` of 0 and 1.
+    Test(fn(f64) -> bool),
+    CompareInt(IntPredicate),
+    CompareFloat { relation: FloatRelation, ordered: bool },
+    Select,
+    Cast(Cast),
+    /// Pointer plus integer times the pointee's bytes.
+    AddPtr(i64),
+    Broadcast { from: Vec<usize>, to: Vec<usize> },
+    Transpose { shape: Vec<usize>, order: Vec<usize> },
+    Join { numel: usize },
+    Split { numel: usize },
+    Cat { numel: [usize; 2] },
+    Load { elem: Elem, row: usize, mask: bool, other: bool },
+    Store { elem: Elem, row: usize, mask: bool },
+    AtomicRmw { op: AtomicOp, elem: Elem, numel: usize, mask: bool },
+    AtomicCas { elem: Elem, numel: usize },
+    /// Operands: base, shape, strides, and for a block pointer the offsets.
+    MakeView { rank: usize, offsets: bool, pad_nan: bool },
+    Advance,
+    /// Operands: the view, then for a descriptor the coordinates.
+    LoadTile(Tile),
+    /// Operands: the view, the coordinates, the value.
+    StoreTile(Tile),
+    ReduceTile(Tile, AtomicOp),
+    /// Operands: the view, row numbers, column.
+    GatherTile(Tile),
+    ScatterTile(Tile),
+    Dot(Dot),
+    DotScaled(Box<DotScaled>),
+    Reduce { shape: [usize; 3], region: Box<Region> },
+    Scan { shape: [usize; 3], reverse: bool, region: Box<Region> },
+    MapElementwise { numel: usize, pack: usize, region: Box<Region> },
+    Histogram { bins: usize, numel: usize, mask: bool },
+    /// Operands: source and positions, both `[outer, n, inner]` along the axis.
+    Gather { source: Vec<usize>, index: Vec<usize>, axis: usize },
+    Asm(AsmPattern),
+    Assert(String),
+    For(Box<For>),
+    While(Box<While>),
+    If(Box<If>),
+    Blocks(Box<Blocks>),
+}
+
+/// Operands of the step: lower bound, upper bound, step. The loop's results are its arguments.
+#[derive(Debug, Clone)]
+pub(crate) struct For {
+    pub(crate) counter: Reg,
+    pub(crate) unsigned: bool,
+    pub(crate) init: Moves,
+    pub(crate) body: Vec<Step>,
+    pub(crate) next: Moves,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct While {
+    pub(crate) init: Moves,
+    pub(crate) before: Vec<Step>,
+    pub(crate) condition: Reg,
+    pub(crate) forward: Moves,
+    pub(crate) after: Vec<Step>,
+    pub(crate) next: Moves,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct If {
+    pub(crate) arms: [(Vec<Step>, Moves); 2],
+}
+
+/// Basic blocks with branches; the first one is entered.
+#[derive(Debug, Clone)]
+pub(crate) struct Blocks {
+    pub(crate) blocks: Vec<(Vec<Step>, End)>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum End {
+    Branch(Target),
+    Cond { condition: Reg, then: Target, otherwise: Target },
+    Return(Moves),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) block: usize,
+    pub(crate) moves: Moves,
+}
+
+/// A lowered kernel, before or after registers are shared.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Program {
+    pub(crate) classes: Vec<Class>,
+    /// Set before the first program runs, never written after.
+    pub(crate) constants: Vec<(Reg, Block)>,
+    pub(crate) params: Vec<Reg>,
+    pub(crate) steps: Vec<Step>,
+}

@@ -1,0 +1,548 @@
+//! Operations on each element for itself.
+
+use tilewright_ttir::FloatKind;
+
+use super::Machine;
+use crate::block::{Block, map1, map2, map3};
+use crate::code::{AsmPattern, Cast, Code, FloatOp, FloatRelation, FloatUnary, IntOp, IntPredicate, IntUnary, Step};
+use crate::codec::{Codec, with_codec};
+use crate::convert;
+use crate::fault::Fault;
+use crate::numeric::{Float, Int};
+use crate::types::Elem;
+
+impl Machine<'_> {
+    pub(super) fn elementwise(&mut self, step: &Step) -> Result<(), Fault> {
+        self.note_division_by_zero(step)?;
+        let mut out = self.out(step)?;
+        let done = self.compute(step, &mut out);
+        self.put(step, out);
+        match done {
+            Some(()) => Ok(()),
+            None => Err(self.malformed("operands of unexpected types")),
+        }
+    }
+
+    fn note_division_by_zero(&mut self, step: &Step) -> Result<(), Fault> {
+        use IntOp::{CeilDivS, CeilDivU, DivS, DivU, FloorDivS, RemS, RemU};
+        let Code::Int(DivS | DivU | RemS | RemU | CeilDivS | CeilDivU | FloorDivS) = step.code else { return Ok(()) };
+        if self.report.first_division_by_zero.is_some() {
+            return Ok(());
+        }
+        let zero = match self.arg(step, 1)? {
+            Block::I8(v) => v.contains(&0),
+            Block::I16(v) => v.contains(&0),
+            Block::I32(v) => v.contains(&0),
+            Block::I64(v) => v.contains(&0),
+            _ => false,
+        };
+        if zero {
+            self.report.first_division_by_zero = Some(self.site());
+        }
+        Ok(())
+    }
+
+    /// None if the operands' types do not fit.
+    fn compute(&self, step: &Step, out: &mut Block) -> Option<()> {
+        let arg = |index: usize| step.args.get(index).map(|&reg| self.reg(reg));
+        match step.code {
+            Code::ProgramId(axis) => set_i32(out, *self.program.get(axis)?),
+            Code::NumPrograms(axis) => set_i32(out, *self.grid.get(axis)?),
+            Code::Int(op) => int_op(op, arg(0)?, arg(1)?, out),
+            Code::IntUnary(op) => int_unary(op, arg(0)?, out),
+            Code::Float(op, kind) => {
+                float_op(op, arg(0)?, arg(1)?, out)?;
+                round(kind, out)
+            }
+            Code::FloatUnary(op, kind) => {
+                float_unary(op, arg(0)?, out)?;
+                round(kind, out)
+            }
+            Code::Fma(kind) => {
+                match (arg(0)?, arg(1)?, arg(2)?) {
+                    (Block::F32(a), Block::F32(b), Block::F32(c)) => map3(a, b, c, f32s(out), f32::fma),
+                    (Block::F64(a), Block::F64(b), Block::F64(c)) => map3(a, b, c, f64s(out), f64::fma),
+                    _ => return None,
+                }
+                round(kind, out)
+            }
+            Code::Clamp { kind, propagate_nan } => {
+                match (arg(0)?, arg(1)?, arg(2)?) {
+                    (Block::F32(x), Block::F32(low), Block::F32(high)) => {
+                        map3(x, low, high, f32s(out), |x, low, high| clamp(x, low, high, propagate_nan));
+                    }
+                    (Block::F64(x), Block::F64(low), Block::F64(high)) => {
+                        map3(x, low, high, f64s(out), |x, low, high| clamp(x, low, high, propagate_nan));
+                    }
+                    _ => return None,
+                }
+                round(kind, out)
+            }
+            Code::Math1(f, kind) => {
+                match arg(0)? {
+                    Block::F32(a) => map1(a, f32s(out), |x| f(f64::from(x)) as f32),
+                    Block::F64(a) => map1(a, f64s(out), f),
+                    _ => return None,
+                }
+                round(kind, out)
+            }
+            Code::Math2(f, kind) => {
+                match (arg(0)?, arg(1)?) {
+                    (Block::F32(a), Block::F32(b)) => {
+                        map2(a, b, f32s(out), |x, y| f(f64::from(x), f64::from(y)) as f32);
+                    }
+                    (Block::F64(a), Block::F64(b)) => map2(a, b, f64s(out), f),
+                    _ => return None,
+                }
+                round(kind, out)
+            }
+            Code::Test(f) => match (arg(0)?, out) {
+                (Block::F32(a), Block::I32(out)) => Some(map1(a, out, |x| i32::from(f(f64::from(x))))),
+                (Block::F64(a), Block::I32(out)) => Some(map1(a, out, |x| i32::from(f(x)))),
+                _ => None,
+            },
+            Code::CompareInt(predicate) => compare_int(predicate, arg(0)?, arg(1)?, i8s(out)),
+            Code::CompareFloat { relation, ordered } => {
+                compare_float(relation, ordered, arg(0)?, arg(1)?, i8s(out))
+            }
+            Code::Select => select(arg(0)?, arg(1)?, arg(2)?, out),
+            Code::Cast(how) => cast(how, arg(0)?, out),
+            Code::AddPtr(size) => {
+                let (Block::I64(pointers), out) = (arg(0)?, i64s(out)) else { return None };
+                match arg(1)? {
+                    Block::I32(offsets) => {
+                        map2(pointers, offsets, out, |p, o| p.wrapping_add(i64::from(o).wrapping_mul(size)));
+                    }
+                    Block::I64(offsets) => map2(pointers, offsets, out, |p, o| p.wrapping_add(o.wrapping_mul(size))),
+                    Block::I16(offsets) => {
+                        map2(pointers, offsets, out, |p, o| p.wrapping_add(i64::from(o).wrapping_mul(size)));
+                    }
+                    Block::I8(offsets) => {
+                        map2(pointers, offsets, out, |p, o| p.wrapping_add(i64::from(o).wrapping_mul(size)));
+                    }
+                    _ => return None,
+                }
+                Some(())
+            }
+            Code::Asm(AsmPattern::FunnelShift { left }) => match (arg(0)?, arg(1)?, arg(2)?) {
+                (Block::I32(low), Block::I32(high), Block::I32(by)) => {
+                    Some(map3(low, high, by, i32s(out), |low, high, by| funnel_shift(low, high, by, left)))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+macro_rules! storage {
+    ($name:ident, $variant:ident, $t:ty) => {
+        /// The block's storage, of this type whatever it held before.
+        fn $name(block: &mut Block) -> &mut Vec<$t> {
+            if !matches!(block, Block::$variant(_)) {
+                *block = Block::$variant(Vec::new());
+            }
+            match block {
+                Block::$variant(v) => v,
+                _ => unreachable!("the variant was just set"),
+            }
+        }
+    };
+}
+storage!(i8s, I8, i8);
+storage!(i32s, I32, i32);
+storage!(i64s, I64, i64);
+storage!(f32s, F32, f32);
+storage!(f64s, F64, f64);
+
+fn set_i32(out: &mut Block, value: u32) -> Option<()> {
+    let out = i32s(out);
+    out.clear();
+    out.push(value as i32);
+    Some(())
+}
+
+pub(super) fn round(kind: FloatKind, out: &mut Block) -> Option<()> {
+    if let (Block::F32(v), true) = (out, !matches!(kind, FloatKind::F32 | FloatKind::F64)) {
+        convert::round_all(kind, v);
+    }
+    Some(())
+}
+
+/// Runs an expression over two integer blocks of equal type with an output of that type.
+macro_rules! ints {
+    ($a:expr, $b:expr, $out:expr, |$x:ident, $y:ident, $o:ident| $body:expr) => {
+        match ($a, $b, $out) {
+            (Block::I8($x), Block::I8($y), Block::I8($o)) => $body,
+            (Block::I16($x), Block::I16($y), Block::I16($o)) => $body,
+            (Block::I32($x), Block::I32($y), Block::I32($o)) => $body,
+            (Block::I64($x), Block::I64($y), Block::I64($o)) => $body,
+            _ => return None,
+        }
+    };
+}
+
+pub(super) fn int_op(op: IntOp, a: &Block, b: &Block, out: &mut Block) -> Option<()> {
+    fn run<T: Int>(op: IntOp, a: &[T], b: &[T], out: &mut Vec<T>) {
+        match op {
+            IntOp::Add => map2(a, b, out, T::add),
+            IntOp::Sub => map2(a, b, out, T::sub),
+            IntOp::Mul => map2(a, b, out, T::mul),
+            IntOp::MulHighS => map2(a, b, out, T::mul_high_s),
+            IntOp::MulHighU => map2(a, b, out, T::mul_high_u),
+            IntOp::DivS => map2(a, b, out, T::div_s),
+            IntOp::DivU => map2(a, b, out, T::div_u),
+            IntOp::CeilDivS => map2(a, b, out, T::ceil_div_s),
+            IntOp::CeilDivU => map2(a, b, out, T::ceil_div_u),
+            IntOp::FloorDivS => map2(a, b, out, T::floor_div_s),
+            IntOp::RemS => map2(a, b, out, T::rem_s),
+            IntOp::RemU => map2(a, b, out, T::rem_u),
+            IntOp::And => map2(a, b, out, T::and),
+            IntOp::Or => map2(a, b, out, T::or),
+            IntOp::Xor => map2(a, b, out, T::xor),
+            IntOp::Shl => map2(a, b, out, T::shl),
+            IntOp::ShrS => map2(a, b, out, T::shr_s),
+            IntOp::ShrU => map2(a, b, out, T::shr_u),
+            IntOp::MinS => map2(a, b, out, T::min),
+            IntOp::MaxS => map2(a, b, out, T::max),
+            IntOp::MinU => map2(a, b, out, T::min_u),
+            IntOp::MaxU => map2(a, b, out, T::max_u),
+        }
+    }
+    ints!(a, b, out, |x, y, o| run(op, x, y, o));
+    Some(())
+}
+
+fn int_unary(op: IntUnary, a: &Block, out: &mut Block) -> Option<()> {
+    fn run<T: Int>(op: IntUnary, a: &[T], out: &mut Vec<T>) {
+        match op {
+            IntUnary::Abs => map1(a, out, T::abs),
+            IntUnary::LeadingZeros => map1(a, out, T::leading_zeros),
+            IntUnary::TrailingZeros => map1(a, out, T::trailing_zeros),
+            IntUnary::Population => map1(a, out, T::population),
+            IntUnary::Reverse => map1(a, out, T::reverse),
+            IntUnary::Not => map1(a, out, T::not),
+        }
+    }
+    ints!(a, a, out, |x, _same, o| run(op, x, o));
+    Some(())
+}
+
+pub(super) fn float_op(op: FloatOp, a: &Block, b: &Block, out: &mut Block) -> Option<()> {
+    fn run<T: Float>(op: FloatOp, a: &[T], b: &[T], out: &mut Vec<T>) {
+        match op {
+            FloatOp::Add => map2(a, b, out, T::add),
+            FloatOp::Sub => map2(a, b, out, T::sub),
+            FloatOp::Mul => map2(a, b, out, T::mul),
+            FloatOp::Div => map2(a, b, out, T::div),
+            FloatOp::Rem => map2(a, b, out, T::rem),
+            FloatOp::MinNum => map2(a, b, out, T::min_num),
+            FloatOp::MaxNum => map2(a, b, out, T::max_num),
+            FloatOp::Minimum => map2(a, b, out, T::minimum),
+            FloatOp::Maximum => map2(a, b, out, T::maximum),
+            FloatOp::CopySign => map2(a, b, out, T::copy_sign),
+        }
+    }
+    match (a, b) {
+        (Block::F32(a), Block::F32(b)) => run(op, a, b, f32s(out)),
+        (Block::F64(a), Block::F64(b)) => run(op, a, b, f64s(out)),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn float_unary(op: FloatUnary, a: &Block, out: &mut Block) -> Option<()> {
+    fn run<T: Float>(op: FloatUnary, a: &[T], out: &mut Vec<T>) {
+        match op {
+            FloatUnary::Neg => map1(a, out, T::neg),
+            FloatUnary::Abs => map1(a, out, T::abs),
+            FloatUnary::Sqrt => map1(a, out, T::sqrt),
+            FloatUnary::Rsqrt => map1(a, out, T::rsqrt),
+            FloatUnary::Exp => map1(a, out, T::exp),
+            FloatUnary::Exp2 => map1(a, out, T::exp2),
+            FloatUnary::Log => map1(a, out, T::log),
+            FloatUnary::Log2 => map1(a, out, T::log2),
+            FloatUnary::Floor => map1(a, out, T::floor),
+            FloatUnary::Ceil => map1(a, out, T::ceil),
+            FloatUnary::Trunc => map1(a, out, T::trunc),
+            FloatUnary::Round => map1(a, out, T::round),
+            FloatUnary::RoundEven => map1(a, out, T::round_even),
+        }
+    }
+    match a {
+        Block::F32(a) => run(op, a, f32s(out)),
+        Block::F64(a) => run(op, a, f64s(out)),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn clamp<T: Float>(x: T, low: T, high: T, propagate_nan: bool) -> T {
+    if propagate_nan { x.maximum(low).minimum(high) } else { x.max_num(low).min_num(high) }
+}
+
+fn funnel_shift(low: i32, high: i32, by: i32, left: bool) -> i32 {
+    let wide = (u64::from(high as u32) << 32) | u64::from(low as u32);
+    let by = by as u32 & 31;
+    if left { (wide << by >> 32) as i32 } else { (wide >> by) as i32 }
+}
+
+fn compare_int(predicate: IntPredicate, a: &Block, b: &Block, out: &mut Vec<i8>) -> Option<()> {
+    fn run<T: Int>(predicate: IntPredicate, a: &[T], b: &[T], out: &mut Vec<i8>) {
+        match predicate {
+            IntPredicate::Eq => map2(a, b, out, |x, y| i8::from(x == y)),
+            IntPredicate::Ne => map2(a, b, out, |x, y| i8::from(x != y)),
+            IntPredicate::LtS => map2(a, b, out, |x, y| i8::from(x < y)),
+            IntPredicate::LeS => map2(a, b, out, |x, y| i8::from(x <= y)),
+            IntPredicate::GtS => map2(a, b, out, |x, y| i8::from(x > y)),
+            IntPredicate::GeS => map2(a, b, out, |x, y| i8::from(x >= y)),
+            IntPredicate::LtU => map2(a, b, out, |x, y| i8::from(x.lt_u(y))),
+            IntPredicate::LeU => map2(a, b, out, |x, y| i8::from(x.le_u(y))),
+            IntPredicate::GtU => map2(a, b, out, |x, y| i8::from(y.lt_u(x))),
+            IntPredicate::GeU => map2(a, b, out, |x, y| i8::from(y.le_u(x))),
+        }
+    }
+    match (a, b) {
+        (Block::I8(a), Block::I8(b)) => run(predicate, a, b, out),
+        (Block::I16(a), Block::I16(b)) => run(predicate, a, b, out),
+        (Block::I32(a), Block::I32(b)) => run(predicate, a, b, out),
+        (Block::I64(a), Block::I64(b)) => run(predicate, a, b, out),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn compare_float(relation: FloatRelation, ordered: bool, a: &Block, b: &Block, out: &mut Vec<i8>) -> Option<()> {
+    fn run<T: Float>(relation: FloatRelation, ordered: bool, a: &[T], b: &[T], out: &mut Vec<i8>) {
+        let unordered = !ordered;
+        let nan = |x: T, y: T| x.is_nan() || y.is_nan();
+        match relation {
+            FloatRelation::Never => map2(a, b, out, |x, y| i8::from(unordered & nan(x, y))),
+            FloatRelation::Eq => map2(a, b, out, |x, y| i8::from((x == y) | (unordered & nan(x, y)))),
+            FloatRelation::Gt => map2(a, b, out, |x, y| i8::from((x > y) | (unordered & nan(x, y)))),
+            FloatRelation::Ge => map2(a, b, out, |x, y| i8::from((x >= y) | (unordered & nan(x, y)))),
+            FloatRelation::Lt => map2(a, b, out, |x, y| i8::from((x < y) | (unordered & nan(x, y)))),
+            FloatRelation::Le => map2(a, b, out, |x, y| i8::from((x <= y) | (unordered & nan(x, y)))),
+            FloatRelation::Ne => map2(a, b, out, |x, y| i8::from((x != y) & (unordered | !nan(x, y)))),
+            FloatRelation::Always => map2(a, b, out, |x, y| i8::from(unordered | !nan(x, y))),
+        }
+    }
+    match (a, b) {
+        (Block::F32(a), Block::F32(b)) => run(relation, ordered, a, b, out),
+        (Block::F64(a), Block::F64(b)) => run(relation, ordered, a, b, out),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn select(condition: &Block, a: &Block, b: &Block, out: &mut Block) -> Option<()> {
+    fn run<T: Copy + Default>(condition: &[i8], a: &[T], b: &[T], out: &mut Vec<T>) {
+        if let &[condition] = condition {
+            // One condition for all: a splat of either operand stays one.
+            out.clear();
+            out.extend_from_slice(if condition != 0 { a } else { b });
+        } else {
+            map3(condition, a, b, out, |condition, x, y| if condition != 0 { x } else { y });
+        }
+    }
+    let Block::I8(condition) = condition else { return None };
+    match (a, b, out) {
+        (Block::I8(a), Block::I8(b), Block::I8(out)) => run(condition, a, b, out),
+        (Block::I16(a), Block::I16(b), Block::I16(out)) => run(condition, a, b, out),
+        (Block::I32(a), Block::I32(b), Block::I32(out)) => run(condition, a, b, out),
+        (Block::I64(a), Block::I64(b), Block::I64(out)) => run(condition, a, b, out),
+        (Block::F32(a), Block::F32(b), Block::F32(out)) => run(condition, a, b, out),
+        (Block::F64(a), Block::F64(b), Block::F64(out)) => run(condition, a, b, out),
+        (Block::View(a), Block::View(b), out) => {
+            *out = Block::View(if *condition.first()? != 0 { a.clone() } else { b.clone() });
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn cast(how: Cast, a: &Block, out: &mut Block) -> Option<()> {
+    match how {
+        Cast::Int { from, to, signed } => cast_int(from, to, signed, a, out),
+        Cast::IntToFloat { from, to, signed } => int_to_float(from, to, signed, a, out),
+        Cast::FloatToInt { from, to, signed } => float_to_int(from, to, signed, a, out),
+        Cast::Float { from, to, truncate } => cast_float(from, to, truncate, a, out),
+        Cast::Bits { from, to } => cast_bits(from, to, a, out),
+    }
+}
+
+/// `$body` with `$f` widening each integer to `i64` by sign or by zeros; an `i1` is 0 or 1, or 0 or -1 if signed.
+macro_rules! widened {
+    ($from:expr, $signed:expr, $a:expr, $v:ident, $f:ident => $body:expr) => {
+        match ($a, $signed) {
+            (Block::I8($v), true) if $from == Elem::I1 => {
+                let $f = |x: i8| -i64::from(x);
+                $body
+            }
+            (Block::I8($v), true) => {
+                let $f = |x: i8| i64::from(x);
+                $body
+            }
+            (Block::I8($v), false) => {
+                let $f = |x: i8| i64::from(x as u8);
+                $body
+            }
+            (Block::I16($v), true) => {
+                let $f = |x: i16| i64::from(x);
+                $body
+            }
+            (Block::I16($v), false) => {
+                let $f = |x: i16| i64::from(x as u16);
+                $body
+            }
+            (Block::I32($v), true) => {
+                let $f = |x: i32| i64::from(x);
+                $body
+            }
+            (Block::I32($v), false) => {
+                let $f = |x: i32| i64::from(x as u32);
+                $body
+            }
+            (Block::I64($v), _) => {
+                let $f = |x: i64| x;
+                $body
+            }
+            _ => return None,
+        }
+    };
+}
+
+fn cast_int(from: Elem, to: Elem, signed: bool, a: &Block, out: &mut Block) -> Option<()> {
+    widened!(from, signed, a, v, f => match (to, out) {
+        (Elem::I1, Block::I8(out)) => map1(v, out, |x| (f(x) & 1) as i8),
+        (_, Block::I8(out)) => map1(v, out, |x| f(x) as i8),
+        (_, Block::I16(out)) => map1(v, out, |x| f(x) as i16),
+        (_, Block::I32(out)) => map1(v, out, |x| f(x) as i32),
+        (_, Block::I64(out)) => map1(v, out, f),
+        _ => return None,
+    });
+    Some(())
+}
+
+fn int_to_float(from: Elem, to: FloatKind, signed: bool, a: &Block, out: &mut Block) -> Option<()> {
+    // The widened value of an unsigned 64-bit integer is its bits.
+    let wide_unsigned = from == Elem::I64 && !signed;
+    widened!(from, signed, a, v, f => match (to, out) {
+        (FloatKind::F64, Block::F64(out)) if wide_unsigned => map1(v, out, |x| f(x) as u64 as f64),
+        (FloatKind::F64, Block::F64(out)) => map1(v, out, |x| f(x) as f64),
+        (FloatKind::F32, Block::F32(out)) if wide_unsigned => map1(v, out, |x| f(x) as u64 as f32),
+        (FloatKind::F32, Block::F32(out)) => map1(v, out, |x| f(x) as f32),
+        (_, Block::F32(out)) => {
+            let exact = |x: i64| if wide_unsigned { i128::from(x as u64) } else { i128::from(x) };
+            map1(v, out, |x| convert::to_f32_odd(convert::int_to_f64_odd(exact(f(x)))));
+            convert::round_all(to, out);
+        }
+        _ => return None,
+    });
+    Some(())
+}
+
+/// As `cvt.rzi`: towards zero, saturating. A NaN becomes 0 in narrow conversions and the lowest bit pattern with
+/// the top bit set where a 64-bit type takes part.
+fn float_to_int(from: FloatKind, to: Elem, signed: bool, a: &Block, out: &mut Block) -> Option<()> {
+    let _ = from;
+    match (a, out) {
+        // Integers narrower than 32 bits come out of a conversion to 16 bits.
+        (Block::F32(a), Block::I8(out)) => {
+            let one = to == Elem::I1;
+            let narrow = |x: i16| if one { (x & 1) as i8 } else { x as i8 };
+            if signed { map1(a, out, |x| narrow(x as i16)) } else { map1(a, out, |x| narrow(x as u16 as i16)) }
+        }
+        (Block::F32(a), Block::I16(out)) if signed => map1(a, out, |x| x as i16),
+        (Block::F32(a), Block::I16(out)) => map1(a, out, |x| x as u16 as i16),
+        (Block::F32(a), Block::I32(out)) if signed => map1(a, out, |x| x as i32),
+        (Block::F32(a), Block::I32(out)) => map1(a, out, |x| x as u32 as i32),
+        (Block::F32(a), Block::I64(out)) => map1(a, out, |x| to_i64(f64::from(x), signed)),
+        (Block::F64(a), Block::I8(out)) if signed => map1(a, out, |x| x as i16 as i8),
+        (Block::F64(a), Block::I8(out)) => map1(a, out, |x| x as u16 as i8),
+        (Block::F64(a), Block::I16(out)) if signed => map1(a, out, |x| x as i16),
+        (Block::F64(a), Block::I16(out)) => map1(a, out, |x| x as u16 as i16),
+        (Block::F64(a), Block::I32(out)) => map1(a, out, |x| match (x.is_nan(), signed) {
+            (true, _) => i32::MIN,
+            (_, true) => x as i32,
+            (_, false) => x as u32 as i32,
+        }),
+        (Block::F64(a), Block::I64(out)) => map1(a, out, |x| to_i64(x, signed)),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn to_i64(x: f64, signed: bool) -> i64 {
+    match (x.is_nan(), signed) {
+        (true, _) => i64::MIN,
+        (_, true) => x as i64,
+        (_, false) => x as u64 as i64,
+    }
+}
+
+fn cast_float(from: FloatKind, to: FloatKind, truncate: bool, a: &Block, out: &mut Block) -> Option<()> {
+    match (a, out) {
+        (Block::F32(a), Block::F32(out)) => {
+            out.clear();
+            out.extend_from_slice(a);
+            if from == to {
+                return Some(());
+            }
+            if truncate { convert::truncate_all(to, out) } else { convert::round_all(to, out) }
+        }
+        (Block::F32(a), Block::F64(out)) => map1(a, out, f64::from),
+        (Block::F64(a), Block::F64(out)) => out.clone_from(a),
+        (Block::F64(a), Block::F32(out)) => {
+            if truncate {
+                map1(a, out, convert::truncate_f64);
+                convert::truncate_all(to, out);
+            } else if to == FloatKind::F32 {
+                map1(a, out, |x| x as f32);
+            } else {
+                map1(a, out, convert::to_f32_odd);
+                convert::round_all(to, out);
+            }
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn cast_bits(from: Elem, to: Elem, a: &Block, out: &mut Block) -> Option<()> {
+    match (a, &mut *out) {
+        (Block::F32(a), Block::I32(out)) if from.bytes() == 4 => map1(a, out, |x| x.to_bits() as i32),
+        (Block::I32(a), Block::F32(out)) if to.bytes() == 4 => map1(a, out, |x| f32::from_bits(x as u32)),
+        (Block::F64(a), Block::I64(out)) => map1(a, out, |x| x.to_bits() as i64),
+        (Block::I64(a), Block::F64(out)) => map1(a, out, |x| f64::from_bits(x as u64)),
+        _ => {
+            let mut bytes = vec![0u8; a.len() * from.bytes()];
+            encode_all(from, a, &mut bytes)?;
+            decode_all(to, &bytes, out)?;
+        }
+    }
+    Some(())
+}
+
+/// The bytes of all elements as they would lie in memory.
+pub(super) fn encode_all(elem: Elem, block: &Block, bytes: &mut [u8]) -> Option<()> {
+    fn run<C: Codec>(codec: C, v: &[C::Item], bytes: &mut [u8]) {
+        for (chunk, &item) in bytes.chunks_exact_mut(C::SIZE).zip(v) {
+            codec.encode(item, chunk);
+        }
+    }
+    with_codec!(elem, block, codec, v => run(codec, v, bytes), return None);
+    Some(())
+}
+
+pub(super) fn decode_all(elem: Elem, bytes: &[u8], block: &mut Block) -> Option<()> {
+    fn run<C: Codec>(codec: C, v: &mut Vec<C::Item>, bytes: &[u8]) {
+        v.clear();
+        v.extend(bytes.chunks_exact(C::SIZE).map(|chunk| codec.decode(chunk)));
+    }
+    if block.class() != elem.class() {
+        *block = Block::new(elem.class());
+    }
+    with_codec!(elem, block, codec, v => run(codec, v, bytes), return None);
+    Some(())
+}

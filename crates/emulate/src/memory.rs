@@ -1,0 +1,137 @@
+//! The memory that kernels see: allocations in one virtual address space.
+//!
+//! Bits 40 and up of an address name the allocation, so that any address a kernel computes tells which buffer it
+//! strayed from. An allocation starts in the middle of its range: offsets of up to half a terabyte to either side
+//! stay attributable, which is a guard gap that no index arithmetic in practice crosses.
+
+/// Names an allocation of a [`Memory`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AllocId(pub u32);
+
+/// Who wrote the first contents of an allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Init {
+    /// The host: every byte counts as written.
+    Written,
+    /// Nobody: the bytes are poison, and reading one is reported.
+    Uninitialised,
+}
+
+/// States of a byte in the write shadow.
+pub mod shadow {
+    /// Nothing ever wrote the byte.
+    pub const UNWRITTEN: u8 = 0;
+    /// The host or a step that is not a launch wrote it last.
+    pub const HOST: u8 = 1;
+    /// A launch stored it last.
+    pub const LAUNCH: u8 = 2;
+}
+
+const SHIFT: u32 = 40;
+const MIDDLE: u64 = 1 << (SHIFT - 1);
+
+#[derive(Debug, Clone)]
+pub(crate) struct Allocation {
+    pub(crate) label: String,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) shadow: Vec<u8>,
+    /// False once it is known that no byte is unwritten.
+    pub(crate) maybe_unwritten: bool,
+}
+
+/// All buffers of a replay.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    allocations: Vec<Allocation>,
+}
+
+impl Memory {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an allocation with the given contents (the poison, if `init` says uninitialised).
+    ///
+    /// # Panics
+    /// Never for fewer than 2^23 allocations of at most 256 GiB.
+    pub fn alloc(&mut self, label: &str, bytes: Vec<u8>, init: Init) -> AllocId {
+        let id = AllocId(self.allocations.len() as u32);
+        let state = if init == Init::Written { shadow::HOST } else { shadow::UNWRITTEN };
+        self.allocations.push(Allocation {
+            label: label.to_owned(),
+            shadow: vec![state; bytes.len()],
+            bytes,
+            maybe_unwritten: init == Init::Uninitialised,
+        });
+        id
+    }
+
+    /// The address of a byte. Bases are multiples of 2^39, so every alignment holds.
+    pub fn address(&self, id: AllocId, offset: u64) -> u64 {
+        (((u64::from(id.0) + 1) << SHIFT) | MIDDLE).wrapping_add(offset)
+    }
+
+    /// Which allocation's range an address lies in, and its byte offset there (may be out of bounds).
+    pub fn resolve(&self, address: u64) -> Option<(AllocId, i64)> {
+        let index = (address >> SHIFT).checked_sub(1)?;
+        let id = u32::try_from(index).ok().filter(|&id| (id as usize) < self.allocations.len())?;
+        let offset = (address & ((1 << SHIFT) - 1)) as i64 - MIDDLE as i64;
+        Some((AllocId(id), offset))
+    }
+
+    pub fn label(&self, id: AllocId) -> &str {
+        &self.allocations[id.0 as usize].label
+    }
+
+    pub fn bytes(&self, id: AllocId) -> &[u8] {
+        &self.allocations[id.0 as usize].bytes
+    }
+
+    /// Direct access to the contents; the shadow stays as it is (see [`Memory::mark`]).
+    pub fn bytes_mut(&mut self, id: AllocId) -> &mut [u8] {
+        &mut self.allocations[id.0 as usize].bytes
+    }
+
+    /// Takes the contents out, leaving an empty allocation.
+    pub fn take(&mut self, id: AllocId) -> Vec<u8> {
+        let allocation = &mut self.allocations[id.0 as usize];
+        allocation.shadow = Vec::new();
+        std::mem::take(&mut allocation.bytes)
+    }
+
+    /// One state per byte: see [`shadow`].
+    pub fn shadow(&self, id: AllocId) -> &[u8] {
+        &self.allocations[id.0 as usize].shadow
+    }
+
+    /// Writes bytes as the host and marks them so. The range must lie within the allocation.
+    pub fn write(&mut self, id: AllocId, offset: usize, bytes: &[u8]) {
+        let allocation = &mut self.allocations[id.0 as usize];
+        allocation.bytes[offset..offset + bytes.len()].copy_from_slice(bytes);
+        allocation.shadow[offset..offset + bytes.len()].fill(shadow::HOST);
+    }
+
+    /// Sets the shadow of a range of bytes within the allocation.
+    pub fn mark(&mut self, id: AllocId, range: std::ops::Range<usize>, state: u8) {
+        let allocation = &mut self.allocations[id.0 as usize];
+        allocation.shadow[range].fill(state);
+        allocation.maybe_unwritten |= state == shadow::UNWRITTEN;
+    }
+
+    #[inline(always)]
+    pub(crate) fn allocation(&self, index: usize) -> Option<&Allocation> {
+        self.allocations.get(index)
+    }
+
+    #[inline(always)]
+    pub(crate) fn allocation_mut(&mut self, index: usize) -> Option<&mut Allocation> {
+        self.allocations.get_mut(index)
+    }
+}
+
+/// Splits an address into the allocation's index and the byte offset, without checking either.
+#[inline(always)]
+pub(crate) fn split(address: u64) -> (usize, i64) {
+    let index = (address >> SHIFT).wrapping_sub(1) as usize;
+    (index, (address & ((1 << SHIFT) - 1)) as i64 - MIDDLE as i64)
+}

@@ -1,0 +1,36 @@
+//! Kernels compiled by Triton, run on inputs whose results torch computed: see `fixtures/kernels.py`.
+
+mod common;
+
+#[test]
+fn kernels_compute_what_torch_says() {
+    let mut wrong = Vec::new();
+    let mut checked = 0;
+    for name in common::names() {
+        let mut case = common::case(&name);
+        if case.wanted.is_empty() {
+            continue;
+        }
+        match case.run() {
+            Err(fault) => wrong.push(format!("{name}: {fault}")),
+            Ok(report) => {
+                checked += case.wanted.len();
+                if report.first_uninitialised_read.is_some() {
+                    wrong.push(format!("{name}: {report:?}"));
+                }
+                wrong.extend(case.difference().map(|difference| format!("{name}: {difference}")));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert!(checked >= 60, "only {checked} buffers were compared");
+}
+
+#[test]
+fn a_wrong_result_is_seen() {
+    let mut case = common::case("softmax");
+    case.run().unwrap();
+    let wanted = &mut case.wanted[0];
+    wanted.bytes[2] ^= 0x10;
+    assert!(case.difference().unwrap().starts_with("argument 1 element 0:"));
+}

@@ -34,4 +34,6 @@ def get_inputs():
 
 
 def get_init_inputs():
-    return [CHANNELS_IN, CHANNELS_OUT, KERNEL, STRIDE, PADDING, OUTPUT_PADDING]
+    # KernelBench's long form: positional arguments, then keywords.
+    options = {"stride": STRIDE, "padding": PADDING, "output_padding": OUTPUT_PADDING}
+    return [[CHANNELS_IN, CHANNELS_OUT, KERNEL], options]

@@ -6,7 +6,7 @@ Written as a loop it takes a step per time; as a scan over pairs it takes a loga
 import torch
 import torch.nn as nn
 
-BATCH, TIME, WIDTH = 2, 200, 80
+BATCH, TIME, WIDTH = 3, 100, 160
 
 CASES = [
     {"name": "one step", "BATCH": 1, "TIME": 1, "WIDTH": 1},

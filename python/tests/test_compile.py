@@ -211,6 +211,8 @@ def _triton_compile(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     os.environ["TRITON_CACHE_DIR"] = scratch
     os.chdir(scratch)
     Path("kernel.ttir").write_text(request["ttir"])
+    # Read by then. Its time must not get into the binary.
+    triton.knobs.runtime.add_stages_inspection_hook = lambda *_: os.unlink("kernel.ttir")
     chosen = {name: value for name, value in request["options"].items() if value is not None}
     kernel = triton.compile("kernel.ttir", target=triton_backend.gpu_target(request["target"]), options=chosen)
     metadata = kernel.metadata

@@ -1,1 +1,24 @@
+//! The stages that run in Python, as typed functions: oracle, trace, init, compile, direct.
+//!
+//! Each is one job in a child of the zygote (crate `tilewright-cell`). What a hostile child answers is a claim: it is
+//! checked for shape here and for truth by the stages after this one. Compiled kernels are kept in a [`Cache`], which
+//! only this side writes.
 
+mod cache;
+mod compile;
+mod data;
+mod error;
+mod jobs;
+mod locations;
+mod runner;
+
+pub use cache::Cache;
+pub use compile::{Binary, Compiled, Ttir};
+pub use data::DataFile;
+pub use error::{Failure, StageError};
+pub use jobs::{
+    Direct, DirectRequest, Init, InitTensor, KernelSite, OracleRequest, StageLimits, StageOptions, Trace, TraceRequest,
+    Weights,
+};
+pub use locations::{Stripped, strip_locations};
+pub use runner::{Runner, Stage};

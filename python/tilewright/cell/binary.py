@@ -14,6 +14,7 @@ import os
 import re
 import struct
 import subprocess
+import tempfile
 from typing import Any
 
 from tilewright.cell import triton_backend as backend_module
@@ -34,6 +35,8 @@ class AssemblerError(Exception):
 def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     """Handle one job; `scratch` is a writable folder."""
     out = os.path.abspath(request["out"])
+    # The AMD linker is given temporary files, and the zygote has long chosen a folder for those.
+    tempfile.tempdir = scratch
     # The path that MLIR is given ends up in the binary's line table: it must not name this job's folder.
     os.chdir(scratch)
     with open(INPUT_NAME, "w", encoding="utf-8") as file:
@@ -54,6 +57,8 @@ def compile_text(target: dict[str, Any], options: dict[str, Any], out: str) -> d
     parsed = backend_module.parse_options(backend, options)
     context = ir.context()
     source = IRSource(INPUT_NAME, context, backend)
+    # ptxas would put the file's time into the line table, if it found the file.
+    os.unlink(INPUT_NAME)
     stages: dict[str, Any] = {}
     backend.add_stages(stages, parsed, source.language)
     module = source.make_ir(gpu, parsed, backend.get_codegen_implementation(parsed), backend.get_module_map(), context)

@@ -76,7 +76,7 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
 
 
 def _error(kind: str, error: Exception, message: str, line: int | None) -> dict[str, Any]:
-    return {"error": {"kind": kind, "type": type(error).__name__, "message": message, "line": line, "traceback": []}}
+    return {"error": {"kind": kind, "type": type(error).__name__, "message": message, "line": line, "traceback": ""}}
 
 
 @dataclass

@@ -95,7 +95,7 @@ def error(
             "type": type(exception).__name__,
             "message": _short(str(exception) if message is None else message),
             "line": line,
-            "traceback": [f"line {frame.lineno}, in {frame.name}" for frame in frames[-8:]],
+            "traceback": "\n".join(f"line {frame.lineno}, in {frame.name}" for frame in frames[-20:]),
         }
     }
 

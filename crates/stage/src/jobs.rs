@@ -1,0 +1,320 @@
+//! The jobs that load a problem or a candidate: oracle, trace, init, direct. Compiling is in `compile`.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::json;
+use tempfile::TempDir;
+use tilewright_cell::Limits;
+use tilewright_contract::{Blob, CaseSignature, Dtype, Expected, OracleData, Plan, Target, Trial};
+
+use crate::{DataFile, Stage, StageError};
+
+/// What applies to every job.
+#[derive(Debug, Clone, Default)]
+pub struct StageOptions {
+    /// Refuse to run hostile code when a sandbox layer is missing.
+    pub strict: bool,
+    pub limits: StageLimits,
+}
+
+/// Limits of each kind of job.
+#[derive(Debug, Clone)]
+pub struct StageLimits {
+    /// Memory and disk come on top of what the request allows for data.
+    pub oracle: Limits,
+    pub trace: Limits,
+    pub init: Limits,
+    pub ttir: Limits,
+    pub binary: Limits,
+    pub direct: Limits,
+}
+
+impl Default for StageLimits {
+    fn default() -> Self {
+        let limits = |seconds, gib: u64, processes| Limits {
+            wall: Duration::from_secs(seconds),
+            cpu: Duration::from_secs(seconds),
+            memory_bytes: gib << 30,
+            processes,
+            ..Limits::default()
+        };
+        Self {
+            oracle: Limits { cpu: Duration::from_secs(3600), ..limits(300, 2, 16) },
+            trace: limits(20, 2, 1),
+            init: limits(60, 4, 1),
+            ttir: limits(20, 2, 1),
+            // The assembler is a process of its own.
+            binary: limits(60, 4, 8),
+            direct: Limits { disk_bytes: 16 << 30, ..limits(120, 32, 64) },
+        }
+    }
+}
+
+/// How a trial's weights come about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weights {
+    /// Fresh in every trial, with constant parameters perturbed: candidates get them by name.
+    Random,
+    /// As the constructor makes them under this seed: candidates are matched by value.
+    Init { seed: u64 },
+}
+
+/// What to ask the oracle.
+#[derive(Debug, Clone)]
+pub struct OracleRequest {
+    /// The problem's file.
+    pub problem: PathBuf,
+    /// The secret seed that all others are derived from.
+    pub seed: u64,
+    /// Trials of the default case.
+    pub trials: u32,
+    /// Whether to add a trial for each value regime.
+    pub regimes: bool,
+    /// `cpu` or `cuda:N`.
+    pub device: String,
+    /// Bytes that inputs, outputs and intermediate results may take.
+    pub max_bytes: u64,
+    /// torch's threads.
+    pub threads: u32,
+    /// The file to write inputs, weights and expected outputs to.
+    pub data: PathBuf,
+    pub weights: Weights,
+}
+
+/// What to trace.
+#[derive(Debug, Clone)]
+pub struct TraceRequest<'a> {
+    /// The candidate's text.
+    pub source: &'a str,
+    pub signature: &'a CaseSignature,
+    /// The jit functions that the screen cut out.
+    pub kernels: &'a [KernelSite],
+    pub target: &'a Target,
+    /// Plans at most: the first, and one for each further configuration of an autotuner.
+    pub max_variants: u32,
+}
+
+/// A jit function and the line of its definition.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct KernelSite {
+    pub name: String,
+    pub line: u32,
+}
+
+/// A trace: a claim, of which only the inner consistency of each plan is checked.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Trace {
+    /// First every autotuner at its first configuration, then one plan for each further configuration.
+    pub plans: Vec<Plan>,
+    /// Names of the reference's state that the candidate's module has not.
+    #[serde(default)]
+    pub missing: Vec<String>,
+    /// Names of the candidate's state that the reference has not.
+    #[serde(default)]
+    pub extra: Vec<String>,
+}
+
+/// Tensors that a candidate's `__init__` makes, for each asked seed. A claim.
+#[derive(Debug)]
+pub struct Init {
+    pub tensors: Vec<InitTensor>,
+    /// Holds the blobs.
+    pub data: DataFile,
+    _scratch: TempDir,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct InitTensor {
+    /// Attribute path, such as `proj.weight`.
+    pub path: String,
+    pub dtype: Dtype,
+    pub shape: Vec<u64>,
+    /// Contiguous contents under each seed.
+    pub blobs: Vec<Blob>,
+}
+
+/// What to run unmodified.
+#[derive(Debug, Clone)]
+pub struct DirectRequest<'a> {
+    /// The candidate's text.
+    pub source: &'a str,
+    pub signature: &'a CaseSignature,
+    /// `cuda:N`.
+    pub device: String,
+    /// Weights and inputs to run on.
+    pub trial: &'a Trial,
+    /// The oracle's data, which the candidate does not get to see.
+    pub data: &'a DataFile,
+}
+
+/// What a candidate did on real data: per call, outputs and modified inputs and state. A claim.
+#[derive(Debug)]
+pub struct Direct {
+    pub calls: Vec<Expected>,
+    /// Holds the blobs.
+    pub data: DataFile,
+    _scratch: TempDir,
+}
+
+const DATA_NAME: &str = "data";
+
+impl Stage {
+    /// Inputs, weights and expected outputs of a problem. Trusted.
+    ///
+    /// [`StageError::Candidate`] means the problem: `problem` (no usable file), `too-large`, `no-device`, `unsupported`.
+    pub fn oracle(&self, request: &OracleRequest) -> Result<OracleData, StageError> {
+        let mut limits = self.options.limits.oracle.clone();
+        limits.memory_bytes = limits.memory_bytes.saturating_add(request.max_bytes);
+        limits.disk_bytes = limits.disk_bytes.saturating_add(request.max_bytes);
+        let absolute = |path: &Path| std::path::absolute(path).map_err(StageError::io("find the current folder"));
+        let (problem, data) = (absolute(&request.problem)?, absolute(&request.data)?);
+        let (rule, init_seed) = match request.weights {
+            Weights::Random => ("random", 0),
+            Weights::Init { seed } => ("init", seed),
+        };
+        let (mut job, scratch) = self.job("oracle", &limits, |_| {
+            json!({
+                "problem": problem,
+                "seed": request.seed,
+                "trials": request.trials,
+                "regimes": request.regimes,
+                "device": request.device,
+                "max_bytes": request.max_bytes,
+                "threads": request.threads,
+                "data": data,
+                "state_rule": rule,
+                "init_seed": init_seed,
+            })
+        })?;
+        job.trusted = true;
+        Ok(self.answer("oracle", (job, scratch))?.value)
+    }
+
+    /// Plans of what `ModelNew.forward` does. Hostile: each plan is consistent in itself, and no more is known of it.
+    pub fn trace(&self, request: &TraceRequest<'_>) -> Result<Trace, StageError> {
+        let job = self.job("trace", &self.options.limits.trace, |_| {
+            json!({
+                "source": request.source,
+                "signature": request.signature,
+                "kernels": request.kernels,
+                "target": request.target,
+                "max_variants": request.max_variants,
+            })
+        })?;
+        let trace: Trace = self.answer("trace", job)?.value;
+        if trace.plans.is_empty() {
+            return Err(StageError::Malformed { kind: "trace", why: "there is no plan in it".into() });
+        }
+        for plan in &trace.plans {
+            plan.check().map_err(|error| StageError::Malformed { kind: "trace", why: error.to_string() })?;
+        }
+        Ok(trace)
+    }
+
+    /// Runs the candidate's `__init__` for real on a CPU, once for each seed. Hostile.
+    pub fn init(&self, source: &str, signature: &CaseSignature, seeds: &[u64]) -> Result<Init, StageError> {
+        #[derive(Deserialize)]
+        struct Response {
+            tensors: Vec<InitTensor>,
+        }
+        let job = self.job("init", &self.options.limits.init, |scratch| {
+            json!({"source": source, "signature": signature, "seeds": seeds, "data": scratch.join(DATA_NAME)})
+        })?;
+        let answer = self.answer::<Response>("init", job)?;
+        let tensors = answer.value.tensors;
+        if tensors.iter().any(|tensor| tensor.blobs.len() != seeds.len()) {
+            return Err(StageError::Malformed { kind: "init", why: "not one blob for each seed".into() });
+        }
+        let data = open_left("init", &answer.scratch, DATA_NAME)?;
+        Ok(Init { tensors, data, _scratch: answer.scratch })
+    }
+
+    /// Runs a candidate's file unmodified on the weights and inputs of a trial, on a real device. Hostile.
+    ///
+    /// [`StageError::Candidate`] of kind `no-device` where torch sees no such device, `weights` where names differ.
+    pub fn direct(&self, request: &DirectRequest<'_>) -> Result<Direct, StageError> {
+        #[derive(Deserialize)]
+        struct Response {
+            calls: Vec<Expected>,
+        }
+        // The job is another user, where there can be one.
+        let inputs = tempfile::Builder::new()
+            .permissions(std::fs::Permissions::from_mode(0o644))
+            .tempfile()
+            .map_err(StageError::io("make a file of inputs"))?;
+        let (state, calls) =
+            copy_inputs(request.trial, request.data, inputs.as_file()).map_err(StageError::io("write inputs"))?;
+        let (mut job, scratch) = self.job("direct", &self.options.limits.direct, |scratch| {
+            json!({
+                "source": request.source,
+                "signature": request.signature,
+                "device": request.device,
+                "data": inputs.path(),
+                "state": state,
+                "calls": calls.iter().map(|inputs| json!({"inputs": inputs})).collect::<Vec<_>>(),
+                "out": scratch.join(DATA_NAME),
+            })
+        })?;
+        job.read_paths.push(inputs.path().to_owned());
+        job.devices = nvidia_devices();
+        let answer = self.answer::<Response>("direct", (job, scratch))?;
+        if answer.value.calls.len() != request.trial.calls.len() {
+            return Err(StageError::Malformed { kind: "direct", why: "not one result for each call".into() });
+        }
+        let data = open_left("direct", &answer.scratch, DATA_NAME)?;
+        Ok(Direct { calls: answer.value.calls, data, _scratch: answer.scratch })
+    }
+}
+
+/// A file that a job should have left in its scratch folder. Not a link: that could lead anywhere.
+pub(crate) fn open_left(kind: &'static str, scratch: &TempDir, name: &str) -> Result<DataFile, StageError> {
+    let path = scratch.path().join(name);
+    let why = match std::fs::symlink_metadata(&path) {
+        Ok(found) if !found.is_file() => format!("what it left as {name} is no file"),
+        Ok(_) => match DataFile::open(&path) {
+            Ok(file) => return Ok(file),
+            Err(error) => format!("failed to open {name}: {error}"),
+        },
+        Err(error) => format!("it left no file {name}: {error}"),
+    };
+    Err(StageError::Malformed { kind, why })
+}
+
+/// Copies weights and inputs alone: the file that they come from holds expected outputs too.
+fn copy_inputs(trial: &Trial, data: &DataFile, mut to: &File) -> std::io::Result<(Vec<Blob>, Vec<Vec<Blob>>)> {
+    let mut copied = HashMap::new();
+    let mut end = 0;
+    let mut copy = |blob: &Blob| -> std::io::Result<Blob> {
+        if let Some(found) = copied.get(&(blob.offset, blob.nbytes)) {
+            return Ok(*found);
+        }
+        to.write_all(&data.read(*blob)?)?;
+        let placed = Blob { offset: end, nbytes: blob.nbytes };
+        end += blob.nbytes;
+        copied.insert((blob.offset, blob.nbytes), placed);
+        Ok(placed)
+    };
+    let state = trial.state.iter().map(&mut copy).collect::<Result<_, _>>()?;
+    let calls = trial
+        .calls
+        .iter()
+        .map(|call| call.inputs.iter().map(&mut copy).collect::<Result<_, _>>())
+        .collect::<Result<_, _>>()?;
+    Ok((state, calls))
+}
+
+/// The device files of the NVIDIA driver.
+fn nvidia_devices() -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir("/dev") else { return Vec::new() };
+    entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.to_string_lossy().starts_with("/dev/nvidia"))
+        .collect()
+}

@@ -39,7 +39,5 @@ class ModelNew(nn.Module):
         rows, cols = x.shape
         out = torch.empty_like(x)
         block_cols = triton.next_power_of_2(cols)
-        softmax_kernel[lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]),)](
-            x, out, rows, cols, BLOCK_COLS=block_cols
-        )
+        softmax_kernel[lambda meta: (triton.cdiv(rows, meta["BLOCK_ROWS"]),)](x, out, rows, cols, BLOCK_COLS=block_cols)
         return out

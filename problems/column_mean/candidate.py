@@ -44,7 +44,5 @@ class ModelNew(nn.Module):
         out = torch.empty(cols, dtype=x.dtype, device=x.device)
         col_blocks = triton.cdiv(cols, block_cols)
         chunk_sum_kernel[(chunks, col_blocks)](x, partial, rows, cols, CHUNK=chunk, BLOCK_COLS=block_cols)
-        finish_mean_kernel[(col_blocks,)](
-            partial, out, chunks, rows, cols, BLOCK_CHUNKS=32, BLOCK_COLS=block_cols
-        )
+        finish_mean_kernel[(col_blocks,)](partial, out, chunks, rows, cols, BLOCK_CHUNKS=32, BLOCK_COLS=block_cols)
         return out

@@ -41,7 +41,5 @@ class ModelNew(nn.Module):
         size = narrow.numel()
         hashes, buckets = torch.empty_like(narrow), torch.empty_like(wide)
         block = 1024
-        integer_hash_kernel[(triton.cdiv(size, block),)](
-            narrow, wide, hashes, buckets, size, self.buckets, BLOCK=block
-        )
+        integer_hash_kernel[(triton.cdiv(size, block),)](narrow, wide, hashes, buckets, size, self.buckets, BLOCK=block)
         return hashes, buckets

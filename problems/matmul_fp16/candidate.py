@@ -38,9 +38,7 @@ def matmul_kernel(
 ):
     tiles_m = tl.cdiv(M, BLOCK_M)
     tiles_n = tl.cdiv(N, BLOCK_N)
-    tile_m, tile_n = tl.swizzle2d(
-        tl.program_id(0) // tiles_n, tl.program_id(0) % tiles_n, tiles_m, tiles_n, GROUP
-    )
+    tile_m, tile_n = tl.swizzle2d(tl.program_id(0) // tiles_n, tl.program_id(0) % tiles_n, tiles_m, tiles_n, GROUP)
 
     m = (tile_m * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)
     n = (tile_n * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)

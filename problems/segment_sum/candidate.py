@@ -7,9 +7,7 @@ import triton.language as tl
 
 
 @triton.jit
-def segment_sum_kernel(
-    x_ptr, segment_ptr, out_ptr, items, width, BLOCK_ITEMS: tl.constexpr, BLOCK_WIDTH: tl.constexpr
-):
+def segment_sum_kernel(x_ptr, segment_ptr, out_ptr, items, width, BLOCK_ITEMS: tl.constexpr, BLOCK_WIDTH: tl.constexpr):
     item = tl.program_id(0) * BLOCK_ITEMS + tl.arange(0, BLOCK_ITEMS)
     column = tl.program_id(1) * BLOCK_WIDTH + tl.arange(0, BLOCK_WIDTH)
     mask = (item[:, None] < items) & (column[None, :] < width)

@@ -22,15 +22,12 @@ from triton.language.extra import libdevice
 @triton.jit
 def softcap_kernel(x_ptr, out_ptr, size, cap, BLOCK: tl.constexpr, WHOLE: tl.constexpr):
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < size
     if WHOLE:
-        x = tl.load(x_ptr + i).to(tl.float32)
-    else:
-        x = tl.load(x_ptr + i, mask=i < size, other=0.0).to(tl.float32)
-    out = (cap * libdevice.tanh(x / cap)).to(out_ptr.dtype.element_ty)
-    if WHOLE:
-        tl.store(out_ptr + i, out)
-    else:
-        tl.store(out_ptr + i, out, mask=i < size)
+        # Known to be true at compile time, so loads and stores lose their predicates and become wide.
+        mask = tl.full((BLOCK,), True, dtype=tl.int1)
+    x = tl.load(x_ptr + i, mask=mask, other=0.0).to(tl.float32)
+    tl.store(out_ptr + i, (cap * libdevice.tanh(x / cap)).to(out_ptr.dtype.element_ty), mask=mask)
 
 
 class ModelNew(nn.Module):

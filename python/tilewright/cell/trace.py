@@ -48,6 +48,8 @@ class Session:
         self.binding = False
         self.pointers_read = 0
         self.findings: list[dict[str, Any]] = []
+        self.compiled: dict[str, Any] = {}
+        self.audit = Audit(self)
         self.mode = RecordingMode(self)
         self.namespace: dict[str, Any] = {}
 
@@ -202,8 +204,7 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
 def _traced(session: Session, max_variants: int) -> dict[str, Any]:
     source = session.source
     snapshot = trace_purity.Snapshot()
-    audit = Audit(session)
-    audit.start()
+    session.audit.start()
     try:
         with session.mode:
             module = source.import_module()
@@ -218,7 +219,7 @@ def _traced(session: Session, max_variants: int) -> dict[str, Any]:
         raise
     except BaseException as exception:
         response = source.error("exception", exception)
-    audit.stop()
+    session.audit.stop()
     findings = session.findings + snapshot.findings(session)
     if "plans" in response:
         _merge(response["plans"][0]["findings"], findings)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +66,15 @@ class Audit:
         sys.addaudithook(self._hook)
         _thread.start_new_thread = self._no_thread
         threading._start_new_thread = self._no_thread
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """For work of the tracer itself on the candidate's behalf."""
+        before, self._on = self._on, False
+        try:
+            yield
+        finally:
+            self._on = before
 
     def stop(self) -> None:
         self._on = False

@@ -12,6 +12,7 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction, TensorWrapper
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from .trace_compiled import Compile, CompiledKernel
 from .trace_record import Recorder, TraceEnd, number
 
 if TYPE_CHECKING:
@@ -26,34 +27,6 @@ OPTIONS = (
     "launch_cooperative_grid",
     "launch_pdl",
 )
-
-
-class CompiledKernel:
-    """What a launch or `warmup` returns: it can be launched again, and knows what the trace can know."""
-
-    def __init__(self, session: Session, spec: dict[str, Any], types: list[Any], name: str) -> None:
-        self.__dict__.update(_session=session, _spec=spec, _types=types, name=name)
-
-    def _init_handles(self) -> None:
-        pass
-
-    def __getitem__(self, grid: Any) -> Any:
-        def runner(*args: Any, stream: Any = None) -> None:
-            rec = self._session.recorder("a compiled kernel is launched")
-            record_launch(rec, self._spec, self._types, list(args), grid)
-
-        return runner
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        rec = self._session.recorder(f"the compiled kernel's {name} is asked for")
-        rec.find(
-            "needs-compiled-kernel",
-            "unsupported",
-            f"the file asks for the compiled kernel's `{name}`, which the tracer does not know yet",
-        )
-        raise TraceEnd
 
 
 def install(session: Session) -> None:
@@ -92,11 +65,11 @@ def autotuned(session: Session, tuner: Autotuner, args: tuple[Any, ...], kwargs:
         raise ValueError(
             f"Conflicting meta-parameters: {', '.join(conflicts)}. Make sure that you don't re-define auto-tuned symbols."
         )
-    if len(configs) > 1 and (tuner.reset_to_zero or tuner.restore_value or tuner.user_defined_pre_hook):
+    if len(configs) > 1 and (tuner.reset_to_zero or tuner.user_defined_pre_hook):
         rec.find(
             "tuning-hook",
             "advice",
-            "reset_to_zero, restore_value and pre_hook of @triton.autotune act only while configurations are measured; "
+            "reset_to_zero and pre_hook of @triton.autotune act only while configurations are measured; "
             "later calls run without them",
             help="Write what the kernel needs in forward itself, for example out.zero_() or torch.zeros.",
         )
@@ -145,7 +118,7 @@ def launch(
     types = list(signature.values())
     if not warmup:
         record_launch(rec, spec, types, list(bound.values()), grid(bound) if callable(grid) else grid)
-    return CompiledKernel(session, spec, types, fn.__name__)
+    return CompiledKernel(session, spec, Compile(fn, signature, constexprs, attrs, options), record_launch)
 
 
 def _check_function(session: Session, rec: Recorder, fn: JITFunction) -> None:

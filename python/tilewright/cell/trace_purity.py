@@ -94,13 +94,13 @@ class _elsewhere:
 
 
 def _finding(session: Session, rule: str, message: str, line: int) -> dict[str, Any]:
-    tier = "untraceable" if rule == "raw-pointer" else "proof"
+    tier = {"raw-pointer": "untraceable", "grad-mode": "evidence"}.get(rule, "proof")
     return {
         "rule": rule,
         "tier": tier,
         "message": message[:500],
         "line": line,
-        "help": "forward must do the same for the same shapes, dtypes and modes.",
+        "help": "Do the same for the same shapes, dtypes and modes.",
     }
 
 

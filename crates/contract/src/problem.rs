@@ -44,7 +44,8 @@ pub struct OracleData {
     pub schema: String,
     /// Why expected outputs were not also computed in float64, if they were not.
     pub no_float64: Option<String>,
-    /// Whether the reference draws random numbers: outputs are judged in distribution.
+    /// Whether the reference draws random numbers: outputs are judged in distribution. Each trial then has many calls
+    /// with the same input blobs under different forward seeds, and no float64 results: its outputs are samples.
     pub stochastic: bool,
     /// Set when the problem itself is unusable (verdict `problem_defect`).
     pub defect: Option<String>,

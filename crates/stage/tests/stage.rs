@@ -15,13 +15,19 @@ static ZYGOTE: LazyLock<Arc<Zygote>> = LazyLock::new(|| {
     Arc::new(Zygote::start(ZygoteOptions::new(python)).expect("a zygote"))
 });
 
-/// Counts the jobs that get through.
-struct Counted(AtomicUsize);
+/// Counts the jobs that get through, and their processor time.
+#[derive(Default)]
+struct Counted {
+    jobs: AtomicUsize,
+    cpu_microseconds: AtomicUsize,
+}
 
 impl Runner for Counted {
     fn run(&self, job: &Job) -> Result<Outcome, CellError> {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        ZYGOTE.run(job)
+        self.jobs.fetch_add(1, Ordering::Relaxed);
+        let outcome = ZYGOTE.run(job)?;
+        self.cpu_microseconds.fetch_add((outcome.cpu_seconds * 1e6) as usize, Ordering::Relaxed);
+        Ok(outcome)
     }
 
     fn versions(&self) -> (String, String) {
@@ -42,13 +48,13 @@ impl Fixture {
 
     fn with(options: StageOptions) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let jobs = Arc::new(Counted(AtomicUsize::new(0)));
+        let jobs = Arc::new(Counted::default());
         let cache = Cache::open(folder.path().join("cache")).expect("a cache");
         Self { stage: Stage::new(jobs.clone(), cache, options), jobs, folder }
     }
 
     fn count(&self) -> usize {
-        self.jobs.0.load(Ordering::Relaxed)
+        self.jobs.jobs.load(Ordering::Relaxed)
     }
 
     fn problem(&self, text: &str) -> OracleRequest {
@@ -344,4 +350,84 @@ class ModelNew(torch.nn.Module):
     assert_eq!(*grid, [4, 1, 1]);
     let compiled = fixture.stage.compile_all(MODULE, &plan.kernels, &target(), 1);
     assert_eq!(compiled.into_iter().next().unwrap().unwrap().kernel.entry, "double");
+}
+
+#[test]
+fn init_under_the_oracles_seed_makes_the_oracles_weights() {
+    let fixture = Fixture::new();
+    let problem = "
+import torch
+class Model(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.inner = torch.nn.Linear(n, 3)
+    def forward(self, x):
+        return self.inner(x)
+def get_inputs():
+    return [torch.randn(2, 5)]
+def get_init_inputs():
+    return [5]
+";
+    let request = OracleRequest { weights: Weights::Init { seed: 77 }, ..fixture.problem(problem) };
+    let oracle = fixture.stage.oracle(&request).unwrap();
+    let data = DataFile::open(&request.data).unwrap();
+    let source = "
+import torch
+class ModelNew(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        inner = torch.nn.Linear(n, 3)
+        self.w, self.b = inner.weight, inner.bias
+";
+    let init = fixture.stage.init(source, &oracle.cases[0].signature, &[77, 78]).unwrap();
+    let state = &oracle.cases[0].trials[0].state;
+    for (tensor, blob) in init.tensors.iter().zip(state) {
+        let want = data.read(*blob).unwrap();
+        assert_eq!(init.data.read(tensor.blobs[0]).unwrap(), want, "{}", tensor.path);
+        assert_ne!(init.data.read(tensor.blobs[1]).unwrap(), want, "{}", tensor.path);
+    }
+    assert_eq!(init.tensors.len(), 2);
+}
+
+#[test]
+fn the_oracle_may_use_several_threads() {
+    let fixture = Fixture::new();
+    let problem = "
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        assert torch.get_num_threads() == 2
+        return (x @ x).exp().sum(1)
+def get_inputs():
+    return [torch.randn(300, 300) / 100]
+";
+    let request = OracleRequest { threads: 2, ..fixture.problem(problem) };
+    assert_eq!(fixture.stage.oracle(&request).unwrap().defect, None);
+}
+
+/// `cargo test -p tilewright-stage --test stage -- --ignored --nocapture`: how long each step takes.
+#[test]
+#[ignore = "measures"]
+fn measure_compiling() {
+    let fixture = Fixture::new();
+    let time = |what: &str, jobs: usize, run: &dyn Fn()| {
+        let start = std::time::Instant::now();
+        let before = fixture.jobs.cpu_microseconds.load(Ordering::Relaxed);
+        run();
+        let wall = start.elapsed().as_secs_f64() * 1e3 / jobs as f64;
+        let cpu = (fixture.jobs.cpu_microseconds.load(Ordering::Relaxed) - before) as f64 / 1e3 / jobs as f64;
+        println!("{what}: {wall:.1} ms a kernel, of which {cpu:.1} ms on a processor");
+    };
+    let specs: Vec<_> = (0..20)
+        .map(|i| KernelSpec {
+            options: LaunchOptions { num_stages: i + 1, ..Default::default() },
+            ..spec(1 << (5 + i % 6))
+        })
+        .collect();
+    fixture.stage.compile(MODULE, &spec(64), &target()).unwrap();
+    time("TTIR", 20, &|| specs.iter().for_each(|spec| drop(fixture.stage.ttir(MODULE, spec, &target()).unwrap())));
+    time("binary, TTIR cached", 20, &|| drop(fixture.stage.compile_all(MODULE, &specs, &target(), 1)));
+    time("both cached", 20, &|| drop(fixture.stage.compile_all(MODULE, &specs, &target(), 1)));
+    let moved = MODULE.replace("x * 2", "x * 3");
+    time("both, two at a time", 20, &|| drop(fixture.stage.compile_all(&moved, &specs, &target(), 2)));
 }

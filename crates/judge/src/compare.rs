@@ -3,7 +3,7 @@
 use tilewright_contract::{ExpectedTensor, Metrics, Profile, Rule, Worst};
 
 use crate::groups::{Groups, unravel};
-use crate::scan::{Limits, Overview, Scan, Sources};
+use crate::scan::{Limits, Overview, Scan, Sources, Typical};
 use crate::value::{figure, integer, text};
 
 /// What the comparison of one tensor gave.
@@ -43,20 +43,41 @@ pub fn judge(
     float64: Option<&[u8]>,
     got: &[u8],
 ) -> Result<Comparison, JudgeError> {
-    let groups = Groups::new(&expected.shape);
+    check_sizes(expected, native, float64, got)?;
+    Ok(compare(profile, expected, (native, float64, got), Typical::default()))
+}
+
+/// Whether the bytes can belong to this tensor.
+pub(crate) fn check_sizes(
+    expected: &ExpectedTensor,
+    native: &[u8],
+    float64: Option<&[u8]>,
+    got: &[u8],
+) -> Result<(), JudgeError> {
+    let numel = expected.shape.iter().product::<u64>() as usize;
     let size = expected.dtype.size() as usize;
     for (what, bytes, size) in
         [("the reference", Some(native), size), ("the float64 reference", float64, 8), ("the output", Some(got), size)]
     {
-        let want = groups.total() * size;
+        let want = numel * size;
         if let Some(bytes) = bytes.filter(|bytes| bytes.len() != want) {
             return Err(JudgeError::Size { path: expected.path.clone(), what, got: bytes.len(), want });
         }
     }
+    Ok(())
+}
+
+/// [`judge`] with bytes (native, float64, got) of the right sizes, and what is usual for this tensor.
+pub(crate) fn compare(
+    profile: &Profile,
+    expected: &ExpectedTensor,
+    (native, float64, got): (&[u8], Option<&[u8]>, &[u8]),
+    typical: Typical,
+) -> Comparison {
     if !expected.dtype.is_float() || (profile.exact_copies && expected.copy_only) {
-        return Ok(exact(expected, native, got));
+        return exact(expected, native, got);
     }
-    Ok(Judgement::new(profile, expected, Sources::new(profile, expected, native, float64, got), groups).finish())
+    Judgement::new(profile, expected, Sources::new(profile, expected, native, float64, got), typical).finish()
 }
 
 /// Bit by bit: integers, bools, and copies where the profile says so.
@@ -147,8 +168,9 @@ struct Judgement<'a> {
 }
 
 impl<'a> Judgement<'a> {
-    fn new(profile: &'a Profile, expected: &'a ExpectedTensor, mut sources: Sources<'a>, groups: Groups) -> Self {
-        let overview = Overview::of(&mut sources, groups, profile.rule);
+    fn new(profile: &'a Profile, expected: &'a ExpectedTensor, mut sources: Sources<'a>, typical: Typical) -> Self {
+        let groups = Groups::new(&expected.shape);
+        let overview = Overview::of(&mut sources, groups, profile.rule, typical);
         let limits = Limits::new(profile, expected.dtype, sources.unit, &overview);
         let scan = Scan::of(&sources, &limits, groups);
         Self { profile, expected, sources, limits, groups, scan }

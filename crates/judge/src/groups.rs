@@ -1,7 +1,7 @@
 //! Groups of neighbouring elements: the unit in which errors are scaled, and in which large outputs are read.
 
 /// Shortest group, unless the whole output is shorter.
-const SHORT: usize = 64;
+pub(crate) const SHORT: usize = 64;
 /// Longest group.
 const LONG: usize = 1 << 16;
 

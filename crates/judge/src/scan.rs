@@ -84,6 +84,45 @@ impl<'a> Sources<'a> {
     }
 }
 
+/// What is usual for a tensor over all calls of its kind: for outputs too small to show their own scale.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Typical {
+    /// Largest rms of the golden in one call.
+    pub(crate) scale: f64,
+    /// Largest rms of what the reference in its own dtype is off by.
+    pub(crate) error: f64,
+}
+
+impl Typical {
+    /// Of one call.
+    pub(crate) fn of(expected: &ExpectedTensor, native: &[u8], float64: Option<&[u8]>) -> Self {
+        let (mut rounded, mut golden) = (Vec::new(), Vec::new());
+        decode(expected.dtype, native, &mut rounded);
+        match float64 {
+            Some(wide) => decode(Dtype::F64, wide, &mut golden),
+            None => golden.clone_from(&rounded),
+        }
+        let (scale, error) = rms(&golden, &rounded);
+        Self { scale, error }
+    }
+
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self { scale: self.scale.max(other.scale), error: self.error.max(other.error) }
+    }
+}
+
+/// Rms of the golden, and of the difference to the native reference, over elements where both are finite.
+fn rms(golden: &[f64], native: &[f64]) -> (f64, f64) {
+    let (mut squares, mut error, mut count) = (0.0, 0.0, 0u64);
+    for (g, n) in golden.iter().zip(native).filter(|(g, n)| g.is_finite() && n.is_finite()) {
+        count += 1;
+        squares += g * g;
+        error += (n - g) * (n - g);
+    }
+    let count = count.max(1) as f64;
+    ((squares / count).sqrt(), (error / count).sqrt())
+}
+
 /// What has to be known of the whole output before its elements can be judged.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Overview {
@@ -91,11 +130,13 @@ pub(crate) struct Overview {
     rms: f64,
     /// Rms of what the reference in its own dtype is off by.
     reference_error: f64,
+    /// In units of the sources.
+    typical: Typical,
 }
 
 impl Overview {
     /// Reads the reference once, where the rule or the dtype need it, and sets [`Sources::unit`].
-    pub(crate) fn of(sources: &mut Sources, groups: Groups, rule: Rule) -> Self {
+    pub(crate) fn of(sources: &mut Sources, groups: Groups, rule: Rule, typical: Typical) -> Self {
         if sources.dtype == Dtype::F64 {
             let largest = reduce(
                 sources,
@@ -126,7 +167,8 @@ impl Overview {
             |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2),
         );
         let count = count.max(1) as f64;
-        Self { rms: (golden / count).sqrt(), reference_error: (error / count).sqrt() }
+        let typical = Typical { scale: typical.scale / sources.unit, error: typical.error / sources.unit };
+        Self { rms: (golden / count).sqrt(), reference_error: (error / count).sqrt(), typical }
     }
 }
 
@@ -189,8 +231,8 @@ impl Limits {
     /// Scale of a group: see [`Rule::ScaledRms`].
     fn scale(&self, golden: f64, error: f64) -> f64 {
         let tolerance = &self.tolerance;
-        let own = golden.max(FLOOR * self.overview.rms);
-        let reference = error.max(FLOOR * self.overview.reference_error);
+        let own = golden.max(FLOOR * self.overview.rms).max(self.overview.typical.scale);
+        let reference = error.max(FLOOR * self.overview.reference_error).max(self.overview.typical.error);
         own.max(reference * tolerance.reference_factor / tolerance.rms_tol)
     }
 
@@ -351,14 +393,8 @@ fn keep(best: &mut Option<(f64, usize)>, next: (f64, usize)) {
 }
 
 fn group_scale(limits: &Limits, window: &Window) -> f64 {
-    let (mut golden, mut error, mut count) = (0.0, 0.0, 0u64);
-    for (g, n) in window.golden.iter().zip(&window.native).filter(|(g, n)| g.is_finite() && n.is_finite()) {
-        count += 1;
-        golden += g * g;
-        error += (n - g) * (n - g);
-    }
-    let count = count.max(1) as f64;
-    limits.scale((golden / count).sqrt(), (error / count).sqrt())
+    let (golden, error) = rms(&window.golden, &window.native);
+    limits.scale(golden, error)
 }
 
 impl Sources<'_> {

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use tilewright_contract::{ExpectedTensor, Metrics, Profile, ProfileOutcome, Reason, Worst};
 
-use crate::compare::{Comparison, JudgeError, judge};
+use crate::compare::{Comparison, JudgeError, check_sizes, compare};
 use crate::diagnose::{Cause, Evidence, diagnose};
+use crate::groups::SHORT;
+use crate::scan::Typical;
 use crate::stochastic::judge_stochastic;
 
 /// The case of the problem's own shapes.
@@ -67,6 +69,20 @@ pub struct Tally {
     /// Paths that were right on the problem's own inputs and shapes.
     right: Vec<String>,
     notes: Vec<String>,
+    compared: u64,
+    small: Vec<Small>,
+}
+
+/// A tensor of few elements, kept until all calls are known: the scale of a loss near zero shows only over several.
+#[derive(Debug)]
+struct Small {
+    case: String,
+    regime: String,
+    call: usize,
+    expected: ExpectedTensor,
+    native: Vec<u8>,
+    float64: Option<Vec<u8>>,
+    got: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -105,13 +121,21 @@ impl Tally {
             Entry { relaxed: profile.in_regime(), profile, outcome, severity: f64::NEG_INFINITY, unspelled: 0 }
         };
         let profiles = profiles.into_iter().map(entry).collect();
-        Self { profiles, poison, failures: Vec::new(), right: Vec::new(), notes: Vec::new() }
+        Self {
+            profiles,
+            poison,
+            failures: Vec::new(),
+            right: Vec::new(),
+            notes: Vec::new(),
+            compared: 0,
+            small: Vec::new(),
+        }
     }
 
-    /// Judges one tensor under every profile. Bytes as for [`judge`].
+    /// Judges one tensor under every profile. Bytes as for [`crate::judge`].
     ///
     /// # Errors
-    /// As [`judge`].
+    /// As [`crate::judge`].
     pub fn add(
         &mut self,
         place: Place,
@@ -120,10 +144,31 @@ impl Tally {
         float64: Option<&[u8]>,
         got: &[u8],
     ) -> Result<(), JudgeError> {
+        check_sizes(expected, native, float64, got)?;
+        self.compared += 1;
+        if expected.dtype.is_float() && expected.shape.iter().product::<u64>() < SHORT as u64 {
+            self.small.push(Small {
+                case: place.case.into(),
+                regime: place.regime.into(),
+                call: place.call,
+                expected: expected.clone(),
+                native: native.into(),
+                float64: float64.map(Into::into),
+                got: got.into(),
+            });
+        } else {
+            let evidence = Evidence { expected, native, float64, got, poison: self.poison };
+            self.compare(place, &evidence, Typical::default());
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self, place: Place, evidence: &Evidence, typical: Typical) {
+        let Evidence { expected, native, float64, got, .. } = *evidence;
         for at in 0..self.profiles.len() {
             let entry = &self.profiles[at];
             let profile = if place.regime == OWN_REGIME { &entry.profile } else { &entry.relaxed };
-            let comparison = judge(profile, expected, native, float64, got)?;
+            let comparison = compare(profile, expected, (native, float64, got), typical);
             self.profiles[at].add(place, expected, &comparison);
             if at > 0 {
                 continue;
@@ -132,11 +177,31 @@ impl Tally {
             if comparison.pass {
                 self.remark(place, expected, comparison.note);
             } else if decides {
-                let evidence = Evidence { expected, native, float64, got, poison: self.poison };
-                self.fail(place, &comparison, &evidence);
+                self.fail(place, &comparison, evidence);
             }
         }
-        Ok(())
+    }
+
+    /// Judges what was kept, each tensor at the scale it has over all calls of its case and regime.
+    fn compare_small(&mut self) {
+        let small = std::mem::take(&mut self.small);
+        let mut typical: BTreeMap<_, Typical> = BTreeMap::new();
+        for kept in &small {
+            let one = Typical::of(&kept.expected, &kept.native, kept.float64.as_deref());
+            let all = typical.entry((&kept.case, &kept.regime, &kept.expected.path)).or_default();
+            *all = all.max(one);
+        }
+        for kept in &small {
+            let place = Place { case: &kept.case, regime: &kept.regime, call: kept.call };
+            let evidence = Evidence {
+                expected: &kept.expected,
+                native: &kept.native,
+                float64: kept.float64.as_deref(),
+                got: &kept.got,
+                poison: self.poison,
+            };
+            self.compare(place, &evidence, typical[&(&kept.case, &kept.regime, &kept.expected.path)]);
+        }
     }
 
     /// Judges draws of one tensor on the same inputs under the `stochastic` standard, which stands for every profile.
@@ -151,6 +216,7 @@ impl Tally {
         got: &[&[u8]],
     ) -> Result<(), JudgeError> {
         let comparison = judge_stochastic(expected, reference, got)?;
+        self.compared += 1;
         self.profiles.iter_mut().for_each(|entry| entry.add(place, expected, &comparison));
         let note = format!("{}: random, so judged in distribution (stochastic)", expected.path);
         if !self.notes.contains(&note) {
@@ -203,8 +269,9 @@ impl Tally {
         });
     }
 
-    /// The outcome. Without a single comparison everything passes: the caller has to know that it compared.
+    /// The outcome. Without a single comparison nothing passes.
     pub fn finish(mut self) -> Judged {
+        self.compare_small();
         self.failures.sort_by(|a, b| b.own.cmp(&a.own).then(b.severity.total_cmp(&a.severity)));
         let mut reasons: Vec<Reason> =
             self.failures.iter().take(SPELLED).map(|failure| failure.reason(&self.right)).collect();
@@ -212,7 +279,12 @@ impl Tally {
             let message = format!("{} more tensors are wrong", self.failures.len() - SPELLED);
             reasons.push(Reason { code: "values".into(), message, line: None, help: None });
         }
-        let pass = self.profiles.first().is_none_or(|entry| entry.outcome.pass);
+        if self.compared == 0 {
+            self.profiles.iter_mut().for_each(|entry| entry.outcome.pass = false);
+            let message = "nothing was compared: the reference returns no tensor and changes none".into();
+            reasons.push(Reason { code: "nothing-compared".into(), message, line: None, help: None });
+        }
+        let pass = self.profiles.first().is_some_and(|entry| entry.outcome.pass);
         let outcomes = self.profiles.into_iter().map(Entry::finish).collect();
         Judged { outcomes, pass, reasons, notes: self.notes }
     }

@@ -233,3 +233,29 @@ fn draws_stand_for_every_profile() {
     assert!(!bad.pass && !bad.outcomes["kernelbench"].pass);
     assert!(said(&bad).contains("share of zeros"), "{}", said(&bad));
 }
+
+/// TritonBench #7: a file that printed nothing equalled a gold file that printed nothing.
+#[test]
+fn nothing_compared_is_no_pass() {
+    let judged = Tally::new(vec![shipped("tilewright-1")], None).finish();
+    assert!(!judged.pass && !judged.outcomes["tilewright-1"].pass);
+    assert_eq!(judged.reasons[0].code, "nothing-compared");
+}
+
+/// The mean of many numbers of both signs may be close to zero in one call; its rounding error is not.
+#[test]
+fn a_scalar_is_judged_at_the_scale_it_has_over_all_calls() {
+    let run = |wrong: f64| {
+        let mut tally = Tally::new(vec![shipped("tilewright-1")], None);
+        for (call, want) in [1e-3, -8e-4, 2e-7, 5e-4].into_iter().enumerate() {
+            let case = Case { tensor: expected(Dtype::F32, &[]), want: vec![want] };
+            let got = encode(Dtype::F32, &[want + 1e-9 + if call == 2 { wrong } else { 0.0 }]);
+            case.add(&mut tally, Place { call, ..OWN }, &got);
+        }
+        tally.finish()
+    };
+    assert!(run(0.0).pass);
+    let judged = run(2e-7);
+    assert!(!judged.pass);
+    assert!(judged.reasons[0].message.starts_with("output (call 3): "), "{}", said(&judged));
+}

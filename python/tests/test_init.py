@@ -8,9 +8,8 @@ import textwrap
 from typing import Any
 
 import torch
-from trace_helper import in_child, signature_of, traced
-
 from tilewright.cell import init
+from trace_helper import in_child, signature_of, traced
 
 HEAD = """
 import torch, torch.nn as nn, triton, triton.language as tl
@@ -91,7 +90,9 @@ def test_paths_are_the_tracer_s():
 
 def test_failures_are_answers():
     signature = signature_of([torch.empty(4)], [4])
-    response, _ = run("class ModelNew(nn.Module):\n    def __init__(self, n):\n        raise KeyError(n)", signature, [0])
+    response, _ = run(
+        "class ModelNew(nn.Module):\n    def __init__(self, n):\n        raise KeyError(n)", signature, [0]
+    )
     assert (response["error"]["kind"], response["error"]["type"]) == ("exception", "KeyError")
     body = "class ModelNew(nn.Module):\n    def __init__(self, n):\n        one[(1,)](torch.empty(n))"
     assert run(body, signature, [0])[0]["error"]["kind"] == "untraceable"

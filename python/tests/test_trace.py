@@ -38,8 +38,19 @@ def trace(body: str, inputs: Any = None, **more: Any) -> dict[str, Any]:
 def forward(body: str, inputs: Any = None, **more: Any) -> dict[str, Any]:
     """The first plan of a module whose forward is `body`."""
     args = ", ".join(f"x{i or ''}" for i in range(1 if inputs is None else len(inputs)))
-    text = f"class ModelNew(nn.Module):\n    def forward(self, {args}):\n" + textwrap.indent(textwrap.dedent(body), " " * 8)
-    return first(trace(text, inputs, **more))
+    return plan_of(module(body, args), inputs, **more)
+
+
+def module(body: str, args: str = "x") -> str:
+    """A `ModelNew` whose forward is `body`."""
+    return f"class ModelNew(nn.Module):\n    def forward(self, {args}):\n" + textwrap.indent(
+        textwrap.dedent(body), "        "
+    )
+
+
+def plan_of(body: str, inputs: Any = None, **more: Any) -> dict[str, Any]:
+    """The first plan of a candidate that is HEAD followed by `body`."""
+    return first(trace(body, inputs, **more))
 
 
 def first(response: dict[str, Any]) -> dict[str, Any]:
@@ -56,7 +67,7 @@ def rules(plan: dict[str, Any]) -> list[tuple[str, str]]:
     return [(f["rule"], f["tier"]) for f in plan["findings"]]
 
 
-# plans ----------------------------------------------------------------------------------------------------------------
+# plans --------------------------------------------------------------------------------------------------------------
 
 
 def test_a_launch_becomes_a_step_with_triton_s_own_specialisation():
@@ -90,7 +101,7 @@ def test_alignment_comes_from_the_storage_offset():
 
 
 def test_none_and_one_become_constexprs():
-    plan = first(trace(
+    plan = plan_of(
         """
         @triton.jit
         def opt(x, y, n, flag, s):
@@ -101,7 +112,7 @@ def test_none_and_one_become_constexprs():
                 opt[(1,)](x, None, 1, True, 2.5)
                 return x
         """
-    ))
+    )
     kernel = plan["kernels"][0]
     assert [p["ty"] for p in kernel["params"]] == ["*fp32", "constexpr", "constexpr", "u1", "fp32"]
     assert kernel["constexprs"] == {"1": {"kind": "none"}, "2": {"kind": "number", "value": 1}}
@@ -109,7 +120,7 @@ def test_none_and_one_become_constexprs():
 
 
 def test_constexprs_of_all_kinds_and_tuples():
-    plan = first(trace(
+    plan = plan_of(
         """
         @triton.jit
         def helper(v):
@@ -125,7 +136,7 @@ def test_constexprs_of_all_kinds_and_tuples():
                 k[(1,)]((o, x), (3, 1, 2.0), tl.float32, "abc", helper, (1, (2, None)))
                 return o
         """
-    ))
+    )
     kernel = plan["kernels"][0]
     assert [(p["name"], p["ty"]) for p in kernel["params"]] == [
         ("ptrs.0", "*fp32"),
@@ -147,7 +158,7 @@ def test_constexprs_of_all_kinds_and_tuples():
 
 
 def test_host_tensor_descriptor():
-    plan = first(trace(
+    plan = plan_of(
         """
         from triton.tools.tensor_descriptor import TensorDescriptor
 
@@ -162,7 +173,7 @@ def test_host_tensor_descriptor():
                 return o
         """,
         [torch.empty(64, 32)],
-    ))
+    )
     assert plan["kernels"][0]["params"][0]["ty"].startswith("tensordesc<fp32[16, 32]")
     argument = plan["steps"][0]["args"][0]
     assert argument["kind"] == "descriptor"
@@ -189,9 +200,7 @@ def test_options_and_forbidden_options():
     for option in ('extern_libs={"x": "/y"}', 'ptx_options="-v"', 'ir_override="x.ptx"'):
         plan = forward(f"o = torch.empty_like(x)\ndouble[(2,)](x, o, 100, B=64, {option})\nreturn o")
         assert ("forbidden-launch-option", "proof") in rules(plan), option
-    response = trace(
-        "class ModelNew(nn.Module):\n    def forward(self, x):\n        double[(1,)](x, x, 1, B=64, nonsense=3)\n        return x"
-    )
+    response = trace(module("double[(1,)](x, x, 1, B=64, nonsense=3)\nreturn x"))
     assert response["error"]["type"] == "KeyError"
 
 
@@ -226,10 +235,9 @@ def test_memory_ops_become_steps():
         """
     )
     assert plan["findings"] == []
-    assert ops(plan) == (
-        ["fill", "fill", "copy", "copy", "iota", "literal", "copy", "copy", "copy"]
-        + ["copy", "fill", "fill", "fill", "copy", "copy", "fill", "copy", "copy", "copy", "fill", "fill"]
-    )
+    a_to_e, f_g = ["fill", "fill", "copy", "copy", "iota"], ["literal", "copy", "copy", "copy"]
+    writes_to_a, h_to_j, k_to_m = ["copy", "fill", "fill"], ["fill", "copy", "copy"], ["fill", "copy", "copy", "copy"]
+    assert ops(plan) == [*a_to_e, *f_g, *writes_to_a, *h_to_j, *k_to_m, "fill", "fill"]
     repeat = plan["steps"][14]
     assert repeat["src"]["shape"] == [2, 1, 3, 100] and repeat["src"]["strides"][2] == 0
     transposed = plan["steps"][2]
@@ -305,7 +313,7 @@ def test_aliased_strided_and_offset_inputs():
     assert plan["buffers"][0] == {"nbytes": 96, "source": {"kind": "input", "index": 0}}
 
 
-# weights --------------------------------------------------------------------------------------------------------------
+# weights ------------------------------------------------------------------------------------------------------------
 
 
 def test_weights_by_name_constants_by_path():
@@ -363,7 +371,7 @@ def nn_with_linear() -> torch.nn.Module:
 
 
 def test_modules_that_cast_move_copy_and_tie_in_init():
-    plan = first(trace(
+    plan = plan_of(
         """
         import copy
 
@@ -383,7 +391,7 @@ def test_modules_that_cast_move_copy_and_tie_in_init():
             def forward(self, x):
                 return run(self.a.weight), run(self.b.weight), run(self.c.weight), run(self.norm.running_mean)
         """
-    ))
+    )
     launches = [s for s in plan["steps"] if s["op"] == "launch"]
     paths = [plan["buffers"][s["args"][0]["buffer"]]["source"]["path"] for s in launches]
     assert paths == ["a.weight", "b.weight", "a.weight", "norm.running_mean"]
@@ -397,7 +405,7 @@ def test_a_cpu_tensor_does_not_reach_a_kernel():
     assert "cannot be accessed from Triton (cpu tensor?)" in response["error"]["message"]
 
 
-# launch forms ---------------------------------------------------------------------------------------------------------
+# launch forms -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -424,7 +432,7 @@ def test_ways_to_launch(body: str):
 
 
 def test_autograd_function_custom_op_and_triton_op():
-    plan = first(trace(
+    plan = plan_of(
         """
         class F(torch.autograd.Function):
             @staticmethod
@@ -458,7 +466,7 @@ def test_autograd_function_custom_op_and_triton_op():
             def forward(self, x):
                 return torch.ops.my2.four(thrice(twice(F.apply(x))))
         """
-    ))
+    )
     assert plan["findings"] == []
     assert ops(plan) == ["launch"] * 4
 
@@ -476,7 +484,7 @@ def test_properties_answer_as_the_target():
         assert plan["steps"][0]["args"][2]["value"] == major * 10 + 5
 
 
-# autotune -------------------------------------------------------------------------------------------------------------
+# autotune -----------------------------------------------------------------------------------------------------------
 
 TUNED = """
 def hook(args):
@@ -521,7 +529,7 @@ def test_the_number_of_variants_is_bounded():
     assert len(trace(TUNED, max_variants=1)["plans"]) == 1
 
 
-# findings -------------------------------------------------------------------------------------------------------------
+# findings -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -551,9 +559,8 @@ def test_findings_with_their_line(rule: str, tier: str, body: str, text: str | N
     plan = forward(body)
     assert (rule, tier) in rules(plan)
     if text is not None:
-        wrapped = "class ModelNew(nn.Module):\n    def forward(self, x):\n" + textwrap.indent(body, " " * 8)
         finding = next(f for f in plan["findings"] if f["rule"] == rule)
-        lines = (HEAD + wrapped).splitlines()
+        lines = (HEAD + module(body)).splitlines()
         assert text in lines[finding["line"] - 1] or "return o" in lines[finding["line"] - 1], finding
 
 
@@ -594,7 +601,7 @@ def test_pointers_as_numbers_are_relocated():
 
 
 def test_kernels_that_are_not_in_the_file():
-    plan = first(trace(
+    plan = plan_of(
         """
         def make():
             src = "x = 1"
@@ -612,12 +619,12 @@ def test_kernels_that_are_not_in_the_file():
                 k[(2,)](x, o, 100, B=64)
                 return o
         """
-    ))
+    )
     assert ("kernel-not-in-file", "untraceable") in rules(plan)
 
 
 def test_unknown_storage():
-    plan = first(trace(
+    plan = plan_of(
         """
         hidden = (lambda t: lambda: t)(torch.ones(100, device="cuda"))
 
@@ -625,7 +632,7 @@ def test_unknown_storage():
             def forward(self, x):
                 return run(hidden())
         """
-    ))
+    )
     assert ("unknown-storage", "proof") in rules(plan)
 
 
@@ -642,7 +649,7 @@ STATES = {
 
 @pytest.mark.parametrize("name", STATES)
 def test_hidden_state_is_seen_even_without_effect(name: str):
-    plan = first(trace(
+    plan = plan_of(
         f"""
         COUNT, CACHE = 0, {{}}
 
@@ -663,16 +670,22 @@ def test_hidden_state_is_seen_even_without_effect(name: str):
                 {STATES[name]}
                 return run(x)
         """
-    ))
+    )
     assert ("hidden-state", "proof") in rules(plan)
 
 
 @pytest.mark.parametrize(
     "condition",
-    ["calls() > 2", "time.time() > START + 60", "torch.is_grad_enabled()", "random.random() < 0.5", "x.data_ptr() & 2**21"],
+    [
+        "calls() > 2",
+        "time.time() > START + 60",
+        "torch.is_grad_enabled()",
+        "random.random() < 0.5",
+        "x.data_ptr() & 2**21",
+    ],
 )
 def test_a_plan_that_depends_on_circumstances_is_refused(condition: str):
-    plan = first(trace(
+    plan = plan_of(
         f"""
         import itertools
         calls, START = itertools.count().__next__, time.time()
@@ -686,12 +699,12 @@ def test_a_plan_that_depends_on_circumstances_is_refused(condition: str):
                         double[(1,)](x, o, 100, B=64)
                 return o
         """
-    ))
+    )
     assert {r for r, _ in rules(plan)} & {"hidden-state", "grad-mode", "raw-pointer"}
 
 
 def test_caches_without_tensors_are_harmless():
-    plan = first(trace(
+    plan = plan_of(
         """
         @functools.lru_cache
         def block(n):
@@ -703,9 +716,9 @@ def test_caches_without_tensors_are_harmless():
                 double[(1,)](x, o, 100, B=block(x.numel()))
                 return o
         """
-    ))
+    )
     assert plan["findings"] == []
-    plan = first(trace(
+    plan = plan_of(
         """
         @functools.lru_cache
         def cached(x):
@@ -715,7 +728,7 @@ def test_caches_without_tensors_are_harmless():
             def forward(self, x):
                 return cached(x)
         """
-    ))
+    )
     assert ("hidden-state", "proof") in rules(plan)
 
 
@@ -744,7 +757,7 @@ def test_tampering(line: str):
         assert "tampering" in [r for r, _ in rules(plan)]
 
 
-# errors ---------------------------------------------------------------------------------------------------------------
+# errors -------------------------------------------------------------------------------------------------------------
 
 
 def test_errors_name_the_line():

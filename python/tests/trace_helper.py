@@ -16,7 +16,6 @@ from typing import Any
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 
 import torch
-
 from tilewright.cell import trace
 
 H200 = {"backend": "cuda", "arch": "90", "warp_size": 32}
@@ -155,7 +154,7 @@ def traced(source: str, signature: dict[str, Any], **more: Any) -> dict[str, Any
         return in_child(trace.run, request_of(source, signature, **more), scratch)
 
 
-# the labelled corpus ------------------------------------------------------------------------------------------------------
+# the labelled corpus ------------------------------------------------------------------------------------------------
 
 
 def corpus() -> str | None:

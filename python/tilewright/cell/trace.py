@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from typing import Any
 
 import torch
@@ -16,13 +15,14 @@ import triton  # noqa: F401
 from torch._subclasses.fake_tensor import FakeTensor
 from triton.runtime import driver
 
-from . import trace_launch, trace_purity, trace_torch
+from . import trace_launch, trace_purity, trace_snapshot, trace_torch
 from .trace_audit import Audit
 from .trace_device import Driver, UnknownTarget, device_properties
 from .trace_mode import RecordingMode
 from .trace_module import Inputs, bind_state, decode
-from .trace_record import MAX_FINDINGS, Addresses, Recorder, TraceEnd, World, number, storage_of
+from .trace_record import MAX_FINDINGS, Addresses, Recorder, TraceEnd, World, number
 from .trace_source import Source, error
+from .trace_state import Fingerprint
 
 MAX_BYTES = 16 << 20
 
@@ -164,9 +164,7 @@ class Session:
 class Built:
     """A constructed module with the origin of its tensors."""
 
-    def __init__(
-        self, module: Any, inputs: Inputs, world: World, missing: list[str], extra: list[str]
-    ) -> None:
+    def __init__(self, module: Any, inputs: Inputs, world: World, missing: list[str], extra: list[str]) -> None:
         self.module, self.inputs, self.world = module, inputs, world
         self.missing, self.extra = missing, extra
 
@@ -180,7 +178,7 @@ def warm() -> None:
 
     trace_torch.first_use()
     triton_key()
-    trace_purity.warm()
+    trace_snapshot.Snapshot()
 
 
 def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
@@ -203,7 +201,7 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
 
 def _traced(session: Session, max_variants: int) -> dict[str, Any]:
     source = session.source
-    snapshot = trace_purity.Snapshot()
+    snapshot = trace_snapshot.Snapshot()
     session.audit.start()
     try:
         with session.mode:
@@ -231,7 +229,7 @@ def _traced(session: Session, max_variants: int) -> dict[str, Any]:
 def _plans(session: Session, max_variants: int) -> dict[str, Any]:
     built = session.build()
     call = session.arguments()
-    state = trace_purity.Fingerprint(built.module, session.namespace)
+    state = Fingerprint(built.module, session.namespace)
     first = session.call(built, call)
     base = first.plan()
     _merge(base["findings"], state.changes(session))

@@ -85,7 +85,9 @@ def device_properties(target: dict[str, Any]) -> DeviceProperties:
     try:
         return DEVICES[target["arch"]]
     except KeyError:
-        raise UnknownTarget(f"no device of architecture {target['arch']} is known; known: {', '.join(DEVICES)}") from None
+        raise UnknownTarget(
+            f"no device of architecture {target['arch']} is known; known: {', '.join(DEVICES)}"
+        ) from None
 
 
 class DriverUtils:

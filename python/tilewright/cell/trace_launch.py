@@ -42,7 +42,7 @@ def install(session: Session) -> None:
     Autotuner.run = tune
 
 
-# autotuning -----------------------------------------------------------------------------------------------------------
+# autotuning ---------------------------------------------------------------------------------------------------------
 
 
 def autotuned(session: Session, tuner: Autotuner, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -52,7 +52,7 @@ def autotuned(session: Session, tuner: Autotuner, args: tuple[Any, ...], kwargs:
     does not show them; a configuration's own `pre_hook` acts in every call.
     """
     rec = session.recorder("an autotuned kernel is launched")
-    tuner.nargs = dict(zip(tuner.arg_names, args))
+    tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
     configs = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else list(tuner.configs)
     key = _tuner_key(rec, tuner, configs)
     index = min(session.forced.get(key, 0), len(configs) - 1)
@@ -63,7 +63,8 @@ def autotuned(session: Session, tuner: Autotuner, args: tuple[Any, ...], kwargs:
     conflicts = kwargs.keys() & config.kwargs.keys()
     if conflicts:
         raise ValueError(
-            f"Conflicting meta-parameters: {', '.join(conflicts)}. Make sure that you don't re-define auto-tuned symbols."
+            f"Conflicting meta-parameters: {', '.join(conflicts)}."
+            " Make sure that you don't re-define auto-tuned symbols."
         )
     if len(configs) > 1 and (tuner.reset_to_zero or tuner.user_defined_pre_hook):
         rec.find(
@@ -92,7 +93,7 @@ def _tuner_key(rec: Recorder, tuner: Autotuner, configs: list[Any]) -> str:
     return known
 
 
-# one launch -----------------------------------------------------------------------------------------------------------
+# one launch ---------------------------------------------------------------------------------------------------------
 
 
 def launch(
@@ -175,7 +176,7 @@ def record_launch(rec: Recorder, spec: dict[str, Any], types: list[Any], values:
             rec.written(value)
 
 
-# specialisation ---------------------------------------------------------------------------------------------------------
+# specialisation -----------------------------------------------------------------------------------------------------
 
 
 def kernel_spec(
@@ -244,7 +245,7 @@ def constexpr(rec: Recorder, value: Any) -> dict[str, Any]:
     raise TraceEnd
 
 
-# arguments --------------------------------------------------------------------------------------------------------------
+# arguments ----------------------------------------------------------------------------------------------------------
 
 
 def _leaves(values: Any) -> list[Any]:
@@ -264,9 +265,7 @@ def runtime_args(rec: Recorder, spec: dict[str, Any], types: list[Any], values: 
     flat: list[tuple[str, Any]] = []
     for ty, value in zip(types, values, strict=True):
         _flatten_value(ty, value, flat)
-    return [
-        argument(rec, position, ty, value) for position, (ty, value) in enumerate(flat) if ty != "constexpr"
-    ]
+    return [argument(rec, position, ty, value) for position, (ty, value) in enumerate(flat) if ty != "constexpr"]
 
 
 def _flatten_value(ty: Any, value: Any, flat: list[tuple[str, Any]]) -> None:
@@ -289,7 +288,9 @@ def argument(rec: Recorder, position: int, ty: str, value: Any) -> dict[str, Any
             view_offset = value.storage_offset() * value.element_size()
             return {"kind": "pointer", "buffer": rec.buffer(value), "offset": int(view_offset)}
     if hasattr(value, "data_ptr"):
-        rec.find("foreign-pointer", "untraceable", f"kernel argument {position} is a {type(value).__name__}, not a tensor")
+        rec.find(
+            "foreign-pointer", "untraceable", f"kernel argument {position} is a {type(value).__name__}, not a tensor"
+        )
         raise TraceEnd
     if isinstance(value, int) and not isinstance(value, bool):
         if value in rec.seeds:

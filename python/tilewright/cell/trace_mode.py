@@ -72,7 +72,9 @@ class RecordingMode(FakeTensorMode):
             if not isinstance(value, torch.Tensor) or isinstance(value, FakeTensor):
                 return value
             known = rec.world.sources.get(storage_of(value)._cdata)
-            fake = self.fake_tensor_converter.from_real_tensor(self, value, make_constant=value.numel() <= LITERAL_LIMIT)
+            fake = self.fake_tensor_converter.from_real_tensor(
+                self, value, make_constant=value.numel() <= LITERAL_LIMIT
+            )
             if known is not None:
                 rec.world.sources[rec.world.hold(storage_of(fake))] = known
             elif not rec.knows(fake):

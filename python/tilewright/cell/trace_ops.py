@@ -15,12 +15,13 @@ not listed; the tracer takes them apart and sees the ops they are made of.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 import torch
 
-from .trace_record import LITERAL_LIMIT, Recorder, number
+from .trace_record import LITERAL_LIMIT, Recorder, number, storage_of
 
 Args = dict[str, Any]
 Handler = Callable[[Recorder, Args, Any], None]
@@ -59,10 +60,12 @@ def _copy_into(rec: Recorder, a: Args, out: Any) -> None:
     rec.copy(a["src"], a["self"])
 
 
+def _functional_copy(rec: Recorder, a: Args, out: Any) -> None:
+    rec.copy(a["src"], out)
+
+
 def _view_or_copy(rec: Recorder, a: Args, out: Any) -> None:
     """`reshape` and the like: a view where the layout allows it, else a copy."""
-    from .trace_record import storage_of
-
     source = a["self"]
     if storage_of(source)._cdata != storage_of(out)._cdata:
         rec.copy(source, out)
@@ -193,9 +196,9 @@ def _rows(kind: str, reason: str, names: str, handler: Handler | None = None) ->
 _rows(
     "metadata",
     "a view: only sizes, strides and the offset change",
-    """view _unsafe_view _reshape_alias t transpose permute expand slice select unsqueeze squeeze as_strided alias detach
-    unbind split split_with_sizes diagonal unfold view_as_real view_as_complex _conj_physical_view narrow movedim chunk
-    swapaxes swapdims expand_as view_as unflatten flatten numpy_T matrix_H adjoint mT mH tensor_split hsplit vsplit dsplit
+    """view _unsafe_view _reshape_alias t transpose permute expand slice select unsqueeze squeeze as_strided alias
+    detach unbind split split_with_sizes diagonal unfold view_as_real view_as_complex narrow movedim chunk
+    swapaxes swapdims expand_as view_as unflatten flatten numpy_T tensor_split hsplit vsplit dsplit
     lift set_ detach_ transpose_ t_ squeeze_ unsqueeze_ as_strided_ swapaxes_ swapdims_ _nested_view_from_buffer
     prims::broadcast_in_dim prims::split_dim prims::collapse_view prims::squeeze prims::transpose prims::as_strided
     prims::slice_in_dim prims::view_of""",
@@ -239,7 +242,7 @@ _rows("fill", "numbers that are written in the file", "lift_fresh lift_fresh_cop
 _rows("copy", "moves elements unchanged", "clone", _copy_result)
 _rows("copy", "moves elements unchanged", "alias_copy detach_copy", _copy_result)
 _rows("copy", "moves elements, converting the dtype as torch does", "copy_", _copy_into)
-_rows("copy", "moves elements, converting the dtype as torch does", "copy", lambda r, a, out: _functional_copy(r, a, out))
+_rows("copy", "moves elements, converting the dtype as torch does", "copy", _functional_copy)
 _rows("copy", "moves elements unchanged", "_foreach_copy_", _foreach_copy)
 _rows("copy", "joins tensors without looking at them", "cat", _cat)
 _rows("copy", "joins tensors without looking at them", "stack", _stack)
@@ -262,10 +265,6 @@ _rows(
     "_local_scalar_dense item is_nonzero equal allclose nonzero nonzero_numpy masked_select _unique2 unique_dim "
     "unique_consecutive",
 )
-
-
-def _functional_copy(rec: Recorder, a: Args, out: Any) -> None:
-    rec.copy(a["src"], out)
 
 
 def classify(func: Any) -> Op | None:

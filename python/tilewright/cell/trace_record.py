@@ -18,13 +18,12 @@ MAX_STEPS = 100_000
 MAX_FINDINGS = 200
 LITERAL_LIMIT = 1024
 
-DTYPES: dict[torch.dtype, str] = {
-    getattr(torch, name): name
-    for name in (
-        "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float8_e4m3fn float8_e5m2 "
-        "float16 bfloat16 float32 float64"
-    ).split()
-}
+_NAMES = (
+    *("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
+    *("float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64"),
+)
+DTYPES: dict[torch.dtype, str] = {getattr(torch, name): name for name in _NAMES}
+"""The contract's dtypes, by torch's."""
 
 _disable_torch_function = torch._C.DisableTorchFunction
 _untyped_storage = torch.Tensor.untyped_storage

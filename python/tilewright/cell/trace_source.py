@@ -71,13 +71,12 @@ class Source:
     def store_line(self, name: str) -> int:
         """Line of the first place where the file stores to an attribute, variable or item of this name; 0 if none."""
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            if not isinstance(getattr(node, "ctx", None), ast.Store):
+                continue
+            if isinstance(node, ast.Subscript):
                 node = node.value
-                if getattr(node, "attr", getattr(node, "id", None)) == name:
-                    return node.lineno
-            elif isinstance(getattr(node, "ctx", None), ast.Store):
-                if getattr(node, "attr", getattr(node, "id", None)) == name:
-                    return node.lineno
+            if getattr(node, "attr", getattr(node, "id", None)) == name:
+                return node.lineno
         return 0
 
     def error(self, kind: str, exception: BaseException) -> dict[str, Any]:

@@ -362,9 +362,9 @@ def _install_clock(session: Session) -> None:
 @torch.no_grad()
 def first_use() -> None:
     """Imports that torch makes at first use; called once in the zygote, before forking."""
-    import torch._dynamo  # noqa: F401  (importing it late changes torch.manual_seed)
-    import torch._higher_order_ops.triton_kernel_wrap  # noqa: F401
-    import torch.library  # noqa: F401
+    import torch._dynamo
+    import torch._higher_order_ops.triton_kernel_wrap
+    import torch.library
 
     nn = torch.nn
     with fake_tensor.FakeTensorMode():

@@ -1,0 +1,215 @@
+"""torch, Triton and the interpreter before and after a candidate: what it replaced or set is tampering."""
+
+from __future__ import annotations
+
+import builtins
+import gc
+import importlib
+import inspect
+import json
+import linecache
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+import triton
+import triton.language as tl
+import triton.testing
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from triton.runtime import autotuner, jit
+
+if TYPE_CHECKING:
+    from .trace import Session
+
+
+def _namespaces() -> list[tuple[str, Any]]:
+    """Modules and classes whose names a file must not touch, as they are now."""
+    own = [(name, module) for name, module in list(sys.modules.items()) if name.startswith(_OWN)]
+    classes = [(f"{n}.{c.__name__}", c) for n, m in own for c in vars(m).values() if _is_own_class(c)]
+    return [*_theirs(), *own, *classes]
+
+
+_OWN = __name__.rpartition(".")[0] + ".trace"
+
+
+def _is_own_class(value: Any) -> bool:
+    return isinstance(value, type) and value.__module__.startswith(_OWN)
+
+
+def _theirs() -> list[tuple[str, Any]]:
+    return [
+        ("torch", torch),
+        ("torch.Tensor", torch.Tensor),
+        ("torch.nn", torch.nn),
+        ("torch.nn.Module", torch.nn.Module),
+        ("torch.nn.Parameter", torch.nn.Parameter),
+        ("torch.nn.functional", torch.nn.functional),
+        ("torch.autograd.Function", torch.autograd.Function),
+        ("torch.cuda", torch.cuda),
+        ("torch.cuda.Event", torch.cuda.Event),
+        ("torch.testing", torch.testing),
+        ("torch.random", torch.random),
+        ("torch.linalg", torch.linalg),
+        ("torch.special", torch.special),
+        ("torch.utils._python_dispatch", torch.utils._python_dispatch),
+        ("FakeTensor", FakeTensor),
+        ("FakeTensorMode", FakeTensorMode),
+        ("triton", triton),
+        ("triton.language", tl),
+        ("triton.language.core", tl.core),
+        ("triton.language.core.tensor", tl.core.tensor),
+        ("triton.language.math", tl.math),
+        ("triton.language.standard", tl.standard),
+        ("triton.language.random", tl.random),
+        ("triton.language.semantic", importlib.import_module("triton.language.semantic")),
+        ("triton.language.extra.libdevice", importlib.import_module("triton.language.extra.libdevice")),
+        ("triton.runtime.jit", jit),
+        ("JITFunction", jit.JITFunction),
+        ("JITCallable", jit.JITCallable),
+        ("KernelInterface", jit.KernelInterface),
+        ("triton.runtime.autotuner", autotuner),
+        ("Autotuner", autotuner.Autotuner),
+        ("Heuristics", autotuner.Heuristics),
+        ("Config", autotuner.Config),
+        ("triton.testing", triton.testing),
+        ("triton.compiler.compiler", importlib.import_module("triton.compiler.compiler")),
+        ("triton.runtime.driver", importlib.import_module("triton.runtime.driver")),
+        ("builtins", builtins),
+        ("json", json),
+        ("json.JSONEncoder", json.JSONEncoder),
+        ("time", time),
+        ("os", os),
+        ("random", random),
+        ("inspect", inspect),
+        ("linecache", linecache),
+        ("gc", gc),
+        ("threading.Thread", threading.Thread),
+        ("subprocess", subprocess),
+    ]
+
+
+_VALUES = (bool, int, float, str, bytes, tuple, type(None))
+
+# Names that torch and Triton set themselves while they work.
+_LAZY = {
+    "__warningregistry__",
+    "__slotnames__",
+    "__annotations__",
+    "_lazy_call",
+    "cache",
+    "cache_hits",
+    "cache_misses",
+    "cache_bypasses",
+}
+
+
+def _settings() -> dict[str, Any]:
+    """Process-wide values that a file has no business changing."""
+    return {
+        "torch.get_default_dtype()": torch.get_default_dtype(),
+        "torch.get_default_device()": str(torch.get_default_device()),
+        "torch.is_grad_enabled()": torch.is_grad_enabled(),
+        "torch.is_inference_mode_enabled()": torch.is_inference_mode_enabled(),
+        "torch.get_num_threads()": torch.get_num_threads(),
+        "torch.are_deterministic_algorithms_enabled()": torch.are_deterministic_algorithms_enabled(),
+        "torch.backends.cudnn.enabled": torch._C._get_cudnn_enabled(),
+        "torch.backends.cudnn.benchmark": torch.backends.cudnn.benchmark,
+        "torch.backends.cudnn.deterministic": torch.backends.cudnn.deterministic,
+        "sys.gettrace()": sys.gettrace(),
+        "sys.getprofile()": sys.getprofile(),
+        "torch function modes": torch._C._len_torch_function_stack(),
+        "torch dispatch modes": torch.utils._python_dispatch._len_torch_dispatch_stack(),
+    }
+
+
+def _precision() -> dict[str, Any]:
+    """Precision flags: declared harmless, because torch computes nothing here, but worth knowing."""
+    return {
+        "torch.get_float32_matmul_precision()": torch._C._get_float32_matmul_precision(),
+        "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction": (
+            torch._C._get_cublas_allow_fp16_reduced_precision_reduction()
+        ),
+        "torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction": (
+            torch._C._get_cublas_allow_bf16_reduced_precision_reduction()
+        ),
+    }
+
+
+def _knobs() -> dict[str, Any]:
+    found = {}
+    for name, group in vars(triton.knobs).items():
+        if isinstance(group, triton.knobs.base_knobs):
+            found.update({f"triton.knobs.{name}.{k}": v for k, v in vars(group).items()})
+    return found
+
+
+def _modules() -> dict[str, Any]:
+    roots = ("torch", "triton", "json", "time", "os", "numpy")
+    return {name: module for name, module in list(sys.modules.items()) if name.split(".")[0] in roots}
+
+
+class Snapshot:
+    """torch, Triton and the interpreter as they are before the candidate is imported."""
+
+    def __init__(self) -> None:
+        self._spaces = [(name, space, dict(vars(space))) for name, space in _namespaces()]
+        self._settings, self._precision, self._knobs = _settings(), _precision(), _knobs()
+        self._environ, self._modules = dict(os.environ), _modules()
+        self._threads = set(threading.enumerate())
+
+    def findings(self, session: Session) -> list[dict[str, Any]]:
+        """What the candidate changed."""
+        found: list[dict[str, Any]] = []
+
+        def add(rule: str, tier: str, message: str, name: str) -> None:
+            line = session.source.store_line(name.rsplit(".", 1)[-1].removesuffix("()"))
+            found.append({"rule": rule, "tier": tier, "message": message, "line": line})
+
+        for name in self._replaced():
+            add("tampering", "proof", f"the file replaces {name}", name)
+        for what, before, after in (
+            ("sets", self._settings, _settings()),
+            ("sets", self._knobs, _knobs()),
+        ):
+            for name in _changed(before, after):
+                add("tampering", "proof", f"the file {what} {name}", name)
+        for name in _changed(self._precision, _precision()):
+            add("precision-flag", "evidence", f"the file sets {name}", name)
+        for name in _changed(self._environ, dict(os.environ)):
+            add("environment", "evidence", f"the file sets the environment variable {name}", name)
+        later = _modules()
+        for name, module in self._modules.items():
+            if later.get(name) is not module:
+                add("tampering", "proof", f"the file replaces the module {name}", name)
+        for thread in threading.enumerate():
+            if thread not in self._threads:
+                add("thread", "proof", f"a thread is left running: {thread.name}", "Thread")
+        return found[:50]
+
+    def _replaced(self) -> list[str]:
+        names = []
+        for label, space, before in self._spaces:
+            after = vars(space)
+            for name in _changed(before, after):
+                value = after.get(name)
+                lazy = name in _LAZY or (name not in before and (isinstance(value, types.ModuleType)))
+                if not lazy:
+                    names.append(f"{label}.{name}")
+        return names
+
+
+def _changed(before: Any, after: Any) -> list[str]:
+    missing = object()
+    return [
+        str(name) for name in {**before, **after} if not _equal(before.get(name, missing), after.get(name, missing))
+    ]
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return a is b or (isinstance(a, _VALUES) and type(a) is type(b) and a == b)

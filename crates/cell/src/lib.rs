@@ -8,8 +8,8 @@ mod python;
 mod zygote;
 
 pub use confine::{
-    ConfineError, Confined, Confinement, PidNamespaceError, confine, enter_pid_namespace, leave_pid_namespace,
-    prepare_zygote,
+    ConfineError, Confined, Confinement, PidNamespaceError, Prepared, confine, die_with_parent, enter_pid_namespace,
+    leave_pid_namespace, prepare_zygote,
 };
 pub use inspect::{Cuda, Finding, Gpu, Report, inspect};
 pub use layers::{Layer, Layers};

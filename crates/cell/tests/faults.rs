@@ -3,11 +3,10 @@
 mod common;
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{alive, answer, children, eventually, leftover_groups, options, probe, python, start};
+use common::{alive, answer, children, eventually, leftover_groups, options, probe, script, start};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
@@ -35,7 +34,7 @@ fn jobs_survive_the_zygotes_death_at_random_moments() {
         std::thread::scope(|scope| {
             let running = scope.spawn(|| zygote.run(&job.job));
             std::thread::sleep(delay);
-            if round % 4 == 0 {
+            if round % 7 == 0 {
                 murder(pid);
             } else {
                 children(pid).into_iter().for_each(murder);
@@ -115,33 +114,16 @@ fn everything_dies_with_the_rust_process() {
 
 #[test]
 fn a_zygote_that_does_not_start_says_why() {
-    let error = |script: &str, change: fn(&mut tilewright_cell::ZygoteOptions)| {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("python");
-        std::fs::write(&file, script).unwrap();
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let mut options = options(file);
+    let error = |commands: &str, change: fn(&mut tilewright_cell::ZygoteOptions)| {
+        let python = script(commands);
+        let mut options = options(python.path.clone());
         change(&mut options);
         Zygote::start(options).unwrap_err().to_string()
     };
-    let failed = error("#!/bin/sh\necho no torch here >&2\nexit 3\n", |_| ());
+    let failed = error("echo no torch here >&2; exit 3", |_| ());
     assert!(failed.contains("no torch here") && failed.contains("exit status: 3"), "{failed}");
-    let slow = error("#!/bin/sh\nexec sleep 600\n", |options| options.start_timeout = Duration::from_millis(300));
+    let slow = error("exec sleep 600", |options| options.start_timeout = Duration::from_millis(300));
     assert!(slow.contains("not ready"), "{slow}");
     let absent = Zygote::start(options("/nowhere/python")).unwrap_err().to_string();
     assert!(absent.contains("No such file"), "{absent}");
-}
-
-/// Without any privilege the sandbox is made of user namespaces; without those, of what is left, and strict refuses.
-#[test]
-fn fewer_rights_still_make_a_sandbox() {
-    let folder = tempfile::tempdir().unwrap();
-    let interpreter = |name: &str, before: &str| {
-        let file = folder.path().join(name);
-        let python = python();
-        std::fs::write(&file, format!("#!/bin/sh\n{before} exec {} \"$@\"\n", python.display())).unwrap();
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
-        file
-    };
-    let _ = interpreter;
 }

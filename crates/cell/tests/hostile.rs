@@ -4,16 +4,9 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{answer, children, eventually, leftover_groups, probe, repository, zygote};
+use common::{answer, assert_refused, children, eventually, leftover_groups, probe, repository, zygote};
 use serde_json::{Value, json};
 use tilewright_cell::{CellError, Death, Job, Layer};
-
-/// Every entry of an answer must be a refusal.
-fn assert_refused(answer: &Value) {
-    for (what, outcome) in answer.as_object().unwrap() {
-        assert!(!outcome.as_str().unwrap().starts_with("done"), "{what}: {outcome}");
-    }
-}
 
 fn short(job: &mut Job) {
     job.limits.wall = Duration::from_millis(700);
@@ -71,7 +64,8 @@ fn a_job_of_one_process_cannot_fork_or_start_a_program() {
 
 #[test]
 fn forks_are_bounded_and_die_with_their_job() {
-    let forking = |children: u32| probe(json!({"do": "fork", "children": children})).with(|job| job.limits.processes = 8);
+    let forking =
+        |children: u32| probe(json!({"do": "fork", "children": children})).with(|job| job.limits.processes = 8);
     assert_eq!(forking(4).answer(), json!({"made": 4, "refused": null}));
     let bomb = forking(200).answer();
     assert!(bomb["made"].as_u64().unwrap() < 64, "{bomb}");
@@ -162,7 +156,8 @@ fn only_the_scratch_can_be_written() {
     let other = tempfile::tempdir().unwrap();
     let package = repository().join("python/tilewright/__init__.py");
     let before = std::fs::metadata(&package).unwrap();
-    let paths = [other.path().join("x"), package.clone(), "/usr/x".into(), "/x".into(), "/tmp/x".into(), "/dev/shm/x".into()];
+    let paths =
+        [other.path().join("x"), package.clone(), "/usr/x".into(), "/x".into(), "/tmp/x".into(), "/dev/shm/x".into()];
     assert_refused(&probe(json!({"do": "write", "paths": paths})).answer());
     assert_refused(&probe(json!({"do": "attributes", "path": package})).answer());
     assert_refused(&probe(json!({"do": "attributes", "path": "/usr/lib"})).answer());

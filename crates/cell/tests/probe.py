@@ -169,7 +169,10 @@ def do_attributes(scratch: str, path: str) -> Any:
 
 def do_processes(scratch: str, zygote: int) -> Any:
     """What can be seen and done of other processes."""
-    seen = [name for name in os.listdir("/proc") if name.isdigit()] if os.path.isdir("/proc") else []
+    try:
+        seen = [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        seen = []
     return {
         "seen": seen,
         "mem": attempt(lambda: open(f"/proc/{zygote}/mem", "rb").read(1)),

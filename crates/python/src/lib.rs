@@ -2,6 +2,7 @@
 
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use tilewright_cell::Prepared;
 
 pyo3::create_exception!(_core, ConfineError, PyRuntimeError, "A sandbox layer that must be there is missing.");
 
@@ -11,7 +12,7 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::{confine, enter_pid_namespace, leave_pid_namespace, prepare_zygote};
+    use super::{confine, die_with_parent, enter_pid_namespace, leave_pid_namespace, prepare_zygote};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -32,9 +33,21 @@ fn confine(confinement: &str) -> PyResult<String> {
 }
 
 /// Get the right to make namespaces, through a user namespace where the user has none. Once, with one thread.
+///
+/// Returns whether the caller must fork and go on in the child, and how it came by the right or why it did not.
 #[pyfunction]
-fn prepare_zygote() -> String {
-    tilewright_cell::prepare_zygote()
+fn prepare_zygote() -> (bool, String) {
+    match tilewright_cell::prepare_zygote() {
+        Prepared::Privileged => (false, "not needed".into()),
+        Prepared::ForkNext => (true, "entered".into()),
+        Prepared::Unprivileged(why) => (false, format!("not available: {why}")),
+    }
+}
+
+/// Have the kernel kill this process when its parent dies.
+#[pyfunction]
+fn die_with_parent() -> PyResult<()> {
+    tilewright_cell::die_with_parent().map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
 /// Have the next fork make a child in a process id namespace of its own. False where that is not allowed.

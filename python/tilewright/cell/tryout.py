@@ -17,7 +17,7 @@ def main(confinement: str) -> int:
     """Confine a forked child; give its exit status."""
     wanted = json.loads(confinement)
     wanted["read_paths"] = zygote.read_paths()
-    _core.prepare_zygote()
+    zygote.take_rights()
     _core.enter_pid_namespace()
     pid = os.fork()
     if pid == 0:

@@ -29,14 +29,28 @@ def serve(control_fd: int, test_kinds: dict[str, str]) -> NoReturn:
     started = time.monotonic()
     control = socket.socket(fileno=control_fd)
     control.set_inheritable(False)
-    from tilewright import _core
-
-    prepared = _core.prepare_zygote()
+    prepared = take_rights()
     handlers = load_handlers(test_kinds)
     gc.collect()
     gc.freeze()
     gc.disable()  # a collection in the zygote would unshare pages with every child
     Zygote(control, handlers).run(ready(handlers, prepared, time.monotonic() - started))
+
+
+def take_rights() -> str:
+    """Get the right to confine children, if need be as the first process of namespaces of our own. Says how."""
+    from tilewright import _core
+
+    fork_next, how = _core.prepare_zygote()
+    if not fork_next:
+        return how
+    pid = os.fork()
+    if pid == 0:
+        _core.die_with_parent()
+        return how
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    status = os.waitpid(pid, 0)[1]
+    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
 def load_handlers(test_kinds: dict[str, str]) -> dict[str, ModuleType]:
@@ -139,13 +153,14 @@ class Zygote:
             if handler is None:
                 channel.send_packet(self.control, {"refused": job["job"], "why": f"no handler for {job['kind']!r}"})
                 return
-            _core.enter_pid_namespace()
+            entered = _core.enter_pid_namespace()
             try:
                 pid = os.fork()
                 if pid == 0:
                     child.main(job, handler.run, job_fd, output_fd)
             finally:
-                _core.leave_pid_namespace()
+                if entered:
+                    _core.leave_pid_namespace()
         except OSError as error:
             channel.send_packet(self.control, {"refused": job["job"], "why": f"fork: {error}"})
             return

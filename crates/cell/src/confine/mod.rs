@@ -18,7 +18,7 @@ use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use control_group::ControlGroup;
-pub use zygote::{PidNamespaceError, enter_pid_namespace, leave_pid_namespace, prepare_zygote};
+pub use zygote::{PidNamespaceError, Prepared, enter_pid_namespace, leave_pid_namespace, prepare_zygote};
 
 use crate::{Layer, Layers, Limits};
 
@@ -108,8 +108,8 @@ pub fn confine(confinement: &Confinement) -> Result<Confined, ConfineError> {
     Ok(Confined { layers, scratch_fd: scratch.map(OwnedFd::into_raw_fd) })
 }
 
-/// Has the kernel kill this process when the zygote dies. Changing the user id clears it, so it comes after that.
+/// Has the kernel kill the calling process when its parent, the zygote, dies. Changing the user id clears it, so it comes after that.
 /// A zygote that died before this is noticed too: the job socket then closes before the request comes.
-fn die_with_parent() -> Result<(), ConfineError> {
+pub fn die_with_parent() -> Result<(), ConfineError> {
     prctl::set_pdeathsig(Signal::SIGKILL).map_err(|error| ConfineError::Step(format!("die with the zygote: {error}")))
 }

@@ -1,5 +1,6 @@
 //! A zygote with the `probe` kind, and what the tests ask of it.
 #![expect(dead_code, reason = "each test program uses a part")]
+#![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -26,6 +27,23 @@ pub(crate) fn options(python: impl Into<PathBuf>) -> ZygoteOptions {
     let mut options = ZygoteOptions::new(python);
     options.test_kinds.push(("probe".into(), repository().join("crates/cell/tests/probe.py")));
     options
+}
+
+/// A program made of shell commands, to stand in for the interpreter.
+pub(crate) struct Script {
+    pub(crate) path: PathBuf,
+    _folder: TempDir,
+}
+
+/// Makes a program of shell commands.
+pub(crate) fn script(commands: &str) -> Script {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("python");
+    std::fs::write(&path, format!("#!/bin/sh\n{commands}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    Script { path, _folder: folder }
 }
 
 /// A zygote of this test alone.
@@ -72,6 +90,13 @@ impl Probe {
     pub(crate) fn death(&self) -> Death {
         let outcome = self.run();
         outcome.response.expect_err("the job answered")
+    }
+}
+
+/// Every entry of an answer must be a refusal.
+pub(crate) fn assert_refused(answer: &Value) {
+    for (what, outcome) in answer.as_object().unwrap() {
+        assert!(!outcome.as_str().unwrap().starts_with("done"), "{what}: {outcome}");
     }
 }
 
@@ -134,4 +159,12 @@ pub(crate) fn leftover_groups() -> Vec<PathBuf> {
         }
     }
     found
+}
+
+/// Living processes that run the zygote's command line, other than the zygote itself.
+pub(crate) fn descendants_of_group(zygote: u32) -> Vec<u32> {
+    let control = |pid: u32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let own = control(zygote);
+    let others = processes().into_iter().filter(|(_, _, state)| *state != 'Z').map(|(pid, ..)| pid);
+    others.filter(|pid| *pid != zygote && control(*pid) == own).collect()
 }

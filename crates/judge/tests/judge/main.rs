@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod common;
 #[cfg(test)]
+mod precision;
+#[cfg(test)]
 mod profiles;
 #[cfg(test)]
 mod reasons;

@@ -18,12 +18,13 @@ import tempfile
 from typing import Any
 
 from tilewright.cell import triton_backend as backend_module
+from tilewright.cell import ttir
 from tilewright.cell.triton_backend import ir, knobs
 
 from triton.backends.nvidia.compiler import sm_arch_from_capability  # isort: skip
 from triton.compiler.compiler import IRSource, make_backend  # isort: skip
 
-warm = backend_module.warm
+warm = ttir.warm
 
 INPUT_NAME = "kernel.ttir"
 
@@ -51,7 +52,7 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
 
 
 def compile_text(target: dict[str, Any], options: dict[str, Any], out: str) -> dict[str, Any]:
-    """Run the stages over `kernel.ttir` in the current folder."""
+    """Compile `kernel.ttir` in the current folder."""
     gpu = backend_module.gpu_target(target)
     backend = make_backend(gpu)
     parsed = backend_module.parse_options(backend, options)
@@ -61,25 +62,19 @@ def compile_text(target: dict[str, Any], options: dict[str, Any], out: str) -> d
     os.unlink(INPUT_NAME)
     stages: dict[str, Any] = {}
     backend.add_stages(stages, parsed, source.language)
-    module = source.make_ir(gpu, parsed, backend.get_codegen_implementation(parsed), backend.get_module_map(), context)
+    codegen, module_map = backend.get_codegen_implementation(parsed), backend.get_module_map()
+    module = source.make_ir(gpu, parsed, codegen, module_map, context)
     metadata: dict[str, Any] = {"num_warps": parsed.num_warps}
-    module = stages["ttgir"](module, metadata)
-    module = stages["llir"](module, metadata)
-    resources = {
-        "shared_bytes": 0,
-        "num_warps": parsed.num_warps,
-        "num_stages": parsed.num_stages,
-        "num_ctas": parsed.num_ctas,
-    }
+    suffix = "ptx" if gpu.backend == "cuda" else "amdgcn"
+    for stage in ("ttgir", "llir", suffix):
+        module = stages[stage](module, metadata)
+    asm: str = module
     if gpu.backend == "cuda":
-        asm, suffix = stages["ptx"](module, metadata), "ptx"
         binary, log = assemble(asm, gpu.arch, parsed.enable_fp_fusion)
-        resources |= nvidia_resources(log) | {"instructions": count_instructions(binary)}
+        found = nvidia_resources(log) | {"instructions": count_instructions(binary)}
     else:
-        asm, suffix = stages["amdgcn"](module, metadata), "amdgcn"
         binary = stages["hsaco"](asm, metadata)
-        resources |= amd_resources(asm)
-    resources["shared_bytes"] = metadata["shared"]
+        found = amd_resources(asm)
     binary_file = os.path.join(out, f"kernel.{backend.binary_ext}")
     asm_file = os.path.join(out, f"kernel.{suffix}")
     with open(binary_file, "wb") as file:
@@ -93,7 +88,13 @@ def compile_text(target: dict[str, Any], options: dict[str, Any], out: str) -> d
         "shared": metadata["shared"],
         # Warp specialisation adds warps of its own.
         "threads": metadata["num_warps"] * gpu.warp_size,
-        "resources": resources,
+        "resources": found
+        | {
+            "shared_bytes": metadata["shared"],
+            "num_warps": parsed.num_warps,
+            "num_stages": parsed.num_stages,
+            "num_ctas": parsed.num_ctas,
+        },
         "global_scratch": [metadata.get("global_scratch_size") or 0, metadata.get("global_scratch_align") or 1],
         "profile_scratch": [metadata.get("profile_scratch_size") or 0, metadata.get("profile_scratch_align") or 1],
         "tensordesc_meta": metadata.get("tensordesc_meta") or [],

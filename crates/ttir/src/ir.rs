@@ -59,6 +59,15 @@ pub struct Block {
 /// `arith.cmpi` has `predicate`, `tt.load` has `cache`, `evict`, `isVolatile`, `operandSegmentSizes`, …),
 /// whatever the printed form calls them, so that a consumer needs no knowledge of the syntax. An attribute
 /// that has a default is always present (`fastmath` is `none` where nothing is printed).
+///
+/// Operands and regions are in generic order too:
+/// - `scf.for`: low, high, step, initial values; its block takes the induction variable and the carried values.
+/// - `scf.if`: the second region has no blocks where there is no `else`. `scf.while`: condition, then body.
+/// - A `scf.yield` that is not printed is there all the same.
+/// - `tt.load`: pointer, mask, other; `operandSegmentSizes` (always `[1, mask, other]`) says which are present.
+/// - `tt.dot_scaled`: a, b, c, scale of a, scale of b; `operandSegmentSizes` is `[1, 1, 1, a, b]`.
+/// - `tt.descriptor_store` and `tt.descriptor_reduce`: descriptor, value, offsets.
+/// - `cf.br` and `cf.cond_br`: what is passed to a block is in `successors` only.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Op {
     /// Full name, such as `tt.load`.

@@ -12,3 +12,8 @@ mod verify;
 pub use ir::*;
 pub use parse::{MAX_NESTING, ParseError, parse};
 pub use verify::{VerifyError, verify};
+
+/// Names of all operations that have a syntax and rules here.
+pub fn known_ops() -> impl Iterator<Item = &'static str> {
+    ops::OPS.iter().map(|row| row.name)
+}

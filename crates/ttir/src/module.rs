@@ -159,3 +159,66 @@ fn signless(text: &str) -> Option<Type> {
     let width = text.strip_prefix("si").or_else(|| text.strip_prefix("ui"))?.parse().ok()?;
     Some(Type::Int(width))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    const TEXT: &str = r##"
+#loc = loc("kernel.py":3:0)
+#loc5 = loc("kernel.py":9:2)
+module {
+  tt.func public @kernel(%x: !tt.ptr<f32> loc("x"(#loc))) {
+    %one = arith.constant 1.000000e+00 : f32 loc(#loc1)
+    tt.store %x, %one : !tt.ptr<f32> loc(#loc2)
+    tt.return loc(#loc3)
+  } loc(#loc)
+  tt.func private @helper(%x: f32) -> f32 {
+    tt.return %x : f32
+  }
+} loc(#loc)
+#loc1 = loc(unknown)
+#loc2 = loc(callsite("value"(#loc4) at #loc5))
+#loc3 = loc(fused[#loc1, #loc5])
+#loc4 = loc("helper.py":7:8)
+"##;
+
+    fn module() -> Module {
+        parse(TEXT).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn positions_are_those_of_the_code_itself() {
+        let module = module();
+        let ops = &module.funcs[0].body.blocks[0].ops;
+        let positions: Vec<_> = ops.iter().map(|op| op.loc.and_then(|loc| module.position(loc))).collect();
+        assert_eq!(positions, [None, Some(("helper.py", 7, 8)), Some(("kernel.py", 9, 2))]);
+    }
+
+    #[test]
+    fn a_kernel_is_public_and_returns_nothing() {
+        let module = module();
+        assert!(module.kernel("kernel").is_some());
+        assert!(module.kernel("helper").is_none() && module.func("helper").is_some());
+        assert!(module.kernel("other").is_none());
+    }
+
+    #[test]
+    fn stripped_modules_differ_in_code_only() {
+        let mut stripped = module();
+        stripped.strip_locations();
+        let renamed =
+            TEXT.replace("%one", "%c").replace("\"helper.py\":7:8", "\"other.py\":1:1").replace("kernel.py", "k.py");
+        let mut other = parse(&renamed).unwrap_or_else(|error| panic!("{error}"));
+        assert_ne!(other, module());
+        other.strip_locations();
+        assert_eq!(other, stripped);
+        assert!(!stripped.to_string().contains("loc("));
+    }
+
+    #[test]
+    fn lists_operations() {
+        assert_eq!(module().op_names().into_iter().collect::<Vec<_>>(), ["arith.constant", "tt.return", "tt.store"]);
+    }
+}

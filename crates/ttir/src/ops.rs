@@ -171,7 +171,6 @@ pub(crate) static OPS: &[Row] = &[
     op("tt.assert", "% , 'message' {} : T:0", "message:str", r::assert),
     op("tt.make_tensor_ptr", "% , [ %* ] , [ %* ] , [ %* ] {} : P:r", "order:ints", r::make_tensor_ptr),
     op("tt.make_tensor_descriptor", "% , [ %* ] , [ %* ] {} : P:0 , D:r", "padding:padding=zero", r::make_tensor_descriptor),
-    op("tt.reinterpret_tensor_descriptor", "% {} : T:0 to T:r", "", r::reinterpret_descriptor),
     op("tt.descriptor_load", "% [ %* ] [? cacheModifier = <cache> ?] [? evictionPolicy = <evict> ?] {} : T:0 -> T:r", CACHED, r::descriptor_load),
     op("tt.descriptor_store", "%0 [ %*2 ] , %1 {} : T:0 , T:1", "", r::descriptor_store),
     op("tt.descriptor_reduce", "<kind> , %0 [ %*2 ] , %1 {} : T:0 , T:1", "kind:reduce_kind", r::descriptor_store),

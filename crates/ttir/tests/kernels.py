@@ -815,8 +815,7 @@ def cross_entropy_checked(logits, labels, loss, rows, cols, BLOCK: tl.constexpr 
 def pointer_tables(out, table, n):
     o = tl.arange(0, 8)
     p = tl.load(table + tl.program_id(0))
-    q = tl.load(table + o)
-    tl.store(out + o, tl.load(p + o) + tl.load(q + n))
+    tl.store(out + o, tl.load(p + o) + tl.load(p + n))
 
 
 @case("*fp32! *fp32!")

@@ -12,6 +12,9 @@ use std::collections::HashSet;
 use crate::ir::{Attr, Attrs, Block, Func, LocId, Module, Op, Region, Type, ValueId};
 use crate::spec::{AttrKind, AttrSpec, Presence, spec};
 
+/// No kernel has a region of more blocks; the time to find dominators can grow with the square of their number.
+const MAX_BLOCKS: usize = 4096;
+
 /// Why a module makes no sense, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}in @{function}: {}{message}", position_prefix(.position), op_prefix(.op))]
@@ -133,6 +136,9 @@ fn check_region<'a>(
     parent: Option<(&'a Op, usize)>,
     region: &'a Region,
 ) -> Located<'a> {
+    if region.blocks.len() > MAX_BLOCKS {
+        return Err((parent.map(|(op, _)| op), format!("more than {MAX_BLOCKS} blocks")));
+    }
     for block in &region.blocks {
         let Some((last, before)) = block.ops.split_last() else {
             return Err((parent.map(|(op, _)| op), "a block without a terminator".to_owned()));

@@ -350,12 +350,6 @@ fn descriptor_block(ty: &Type) -> Result<(&[u64], Type), String> {
     }
 }
 
-pub(crate) fn reinterpret_descriptor(check: &Check<'_>) -> Finding {
-    check.counts(1, 1)?;
-    require(is_pointer(check.operand(0)), || format!("expected a pointer, found {}", check.operand(0)))?;
-    descriptor_block(check.result(0)).map(|_| ())
-}
-
 /// A tensor with the elements of the descriptor's block; dimensions of size 1 may be left out.
 fn check_block_value(check: &Check<'_>, value: &Type) -> Result<usize, String> {
     require(!check.op.operands.is_empty(), || "it has no descriptor".to_owned())?;

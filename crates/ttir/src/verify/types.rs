@@ -15,28 +15,26 @@ pub(super) fn check(ty: &Type) -> Finding {
             let elements = shape.iter().try_fold(1u64, |product, size| product.checked_mul(*size));
             let fine = elements.is_some_and(|count| count.is_power_of_two() && count <= MAX_ELEMENTS);
             require(fine, || format!("the elements of {ty} are no power of two up to {MAX_ELEMENTS}"))?;
-            require(!matches!(**element, Type::Tensor(..)), || format!("{ty} has an element that is no scalar"))?;
-            check_scalar(element)
+            check_element(element)
         }
         Type::TensorDesc(_) => match ty.descriptor_block() {
             Some((shape, element, _)) => check(&tensor_of(shape.to_vec(), &element)),
             None => Err(format!("{ty} does not describe a tensor")),
         },
-        scalar => check_scalar(scalar),
+        Type::Ptr(block, _) if matches!(**block, Type::Tensor(..)) => check(block),
+        Type::Index => Ok(()),
+        scalar => check_element(scalar),
     }
 }
 
-fn check_scalar(ty: &Type) -> Finding {
-    let mut ty = ty;
-    // A pointer's pointee may be a block of a tensor, or a pointer.
-    while let Type::Ptr(pointee, _) = ty {
-        ty = pointee;
-        if matches!(ty, Type::Tensor(..)) {
-            return check(ty);
-        }
+/// A number, or a pointer to a number or pointer. Pointers to blocks are in no tensor and in no memory.
+fn check_element(ty: &Type) -> Finding {
+    let mut last = ty;
+    while let Type::Ptr(pointee, _) = last {
+        last = pointee;
     }
-    match ty {
-        Type::Int(1 | 8 | 16 | 32 | 64) | Type::Index | Type::Float(_) => Ok(()),
+    match last {
+        Type::Int(1 | 8 | 16 | 32 | 64) | Type::Float(_) => Ok(()),
         _ => Err(format!("{ty} is not a type of Triton's values")),
     }
 }

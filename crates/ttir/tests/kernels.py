@@ -57,8 +57,19 @@ def softmax(x, out, stride, out_stride, cols, BLOCK: tl.constexpr):
 @case("*i8! *i8! *i32! i32! i32! i32!", name="matmul_i8", PRECISION="tf32", ACC=tl.int32)
 @case("*fp32! *fp32! *fp32! i32! i32! i32!", name="matmul_tf32x3", PRECISION="tf32x3", ACC=tl.float32)
 @triton.jit
-def matmul(a, b, c, M, N, K, PRECISION: tl.constexpr, ACC: tl.constexpr, BM: tl.constexpr = 32,
-           BN: tl.constexpr = 32, BK: tl.constexpr = 32):
+def matmul(
+    a,
+    b,
+    c,
+    M,
+    N,
+    K,
+    PRECISION: tl.constexpr,
+    ACC: tl.constexpr,
+    BM: tl.constexpr = 32,
+    BN: tl.constexpr = 32,
+    BK: tl.constexpr = 32,
+):
     pid = tl.program_id(0)
     pm, pn = tl.swizzle2d(pid // tl.cdiv(N, BN), pid % tl.cdiv(N, BN), tl.cdiv(M, BM), tl.cdiv(N, BN), 4)
     rm = pm * BM + tl.arange(0, BM)
@@ -335,8 +346,8 @@ def block_pointers(x, out, M, N):
     p = tl.make_block_ptr(x, (M, N), (N, 1), (tl.program_id(0) * 16, 0), (16, 32), (1, 0))
     q = tl.make_block_ptr(out, (M, N), (N, 1), (tl.program_id(0) * 16, 0), (16, 32), (1, 0))
     for _ in range(0, N, 32):
-        v = tl.load(p, boundary_check=(0, 1), padding_option="zero") + tl.load(p, boundary_check=(1,), padding_option="nan")
-        v += tl.load(p, boundary_check=(0,))
+        v = tl.load(p, boundary_check=(0, 1), padding_option="zero")
+        v += tl.load(p, boundary_check=(1,), padding_option="nan") + tl.load(p, boundary_check=(0,))
         tl.store(q, v, boundary_check=(0, 1))
         p = tl.advance(p, (0, 32))
         q = tl.advance(q, (0, 32))
@@ -394,15 +405,22 @@ def libdevice_calls(x, out, n, BLOCK: tl.constexpr = 64):
 def inline_asm(x, y, f, BLOCK: tl.constexpr = 64):
     o = tl.arange(0, BLOCK)
     a = tl.load(x + o)
-    b = tl.inline_asm_elementwise("shf.l.wrap.b32 $0, $1, $2, $3;", "=r,r,r,r", [a, a, 7], dtype=tl.int32,
-                                  is_pure=True, pack=1)
+    b = tl.inline_asm_elementwise(
+        "shf.l.wrap.b32 $0, $1, $2, $3;", "=r,r,r,r", [a, a, 7], dtype=tl.int32, is_pure=True, pack=1
+    )
     c, d = tl.inline_asm_elementwise(
         """
         {
             add.s32 $0, $2, $3; // "quoted", and a tab\t
             mov.b32 $1, 0f3F800000;
         }
-        """, "=r,=r,r,r", [a, b], dtype=(tl.int32, tl.float32), is_pure=False, pack=1)
+        """,
+        "=r,=r,r,r",
+        [a, b],
+        dtype=(tl.int32, tl.float32),
+        is_pure=False,
+        pack=1,
+    )
     tl.store(y + o, b + c)
     tl.store(f + o, d)
 
@@ -563,7 +581,8 @@ def topk(x, out):
 @triton.jit
 def constants(out, n, m):
     o = tl.arange(0, 8)
-    v = tl.full([8], 3.14159, tl.float32) + tl.full([8], float("nan"), tl.float32) * 1e-45 + tl.full([8], -0.0, tl.float32)
+    v = tl.full([8], 3.14159, tl.float32) + tl.full([8], float("nan"), tl.float32) * 1e-45
+    v += tl.full([8], -0.0, tl.float32)
     w = tl.full([8], 65504.0, tl.float16) + tl.full([8], -float("inf"), tl.float16)
     z = tl.full([8], 1e-300, tl.float64)
     i = tl.full([8], -9223372036854775808, tl.int64) + tl.full([8], 0x7FFFFFFF, tl.int64)
@@ -810,7 +829,7 @@ def cross_entropy_checked(logits, labels, loss, rows, cols, BLOCK: tl.constexpr 
     tl.store(loss + row, tl.log(tl.sum(tl.exp(v - m), 0)) + m - tl.sum(tl.where(o == label, v, 0.0), 0))
 
 
-@case("*fp32! **fp32 i32")
+@case("*fp32! **fp32 i32", name="pointer_tables_raw", raw=True)  # Triton 3.6 reads it, but cannot compile it
 @triton.jit
 def pointer_tables(out, table, n):
     o = tl.arange(0, 8)

@@ -12,13 +12,13 @@ from pathlib import Path
 
 os.environ["TRITON_ALWAYS_COMPILE"] = "1"
 
-import harvest  # noqa: E402
-import kernels  # noqa: E402
-import triton  # noqa: E402
-from triton._C.libtriton import ir  # noqa: E402
-from triton.backends.compiler import GPUTarget  # noqa: E402
-from triton.compiler.compiler import make_backend  # noqa: E402
-from triton.runtime import driver  # noqa: E402
+import harvest
+import kernels
+import triton
+from triton._C.libtriton import ir
+from triton.backends.compiler import GPUTarget
+from triton.compiler.compiler import make_backend
+from triton.runtime import driver
 
 
 def reprint(path, target):
@@ -37,8 +37,8 @@ def check(case, original, printed):
     if case["raw"]:
         return None
     options = {**case["options"], "num_warps": 4}
-    kernels = [triton.compile(str(path), target=target, options=options) for path in (original, printed)]
-    return None if kernels[0].asm["cubin"] == kernels[1].asm["cubin"] else "another cubin"
+    compiled = [triton.compile(str(path), target=target, options=options) for path in (original, printed)]
+    return None if compiled[0].asm["cubin"] == compiled[1].asm["cubin"] else "another cubin"
 
 
 def main(printer, names):

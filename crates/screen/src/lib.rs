@@ -33,6 +33,14 @@ pub struct Cut {
     pub findings: Vec<Finding>,
 }
 
+/// A candidate's text as the screen reads it: without a byte order mark, with `\n` line ends.
+///
+/// # Errors
+/// The file is too large or not UTF-8.
+pub fn decode(bytes: &[u8]) -> Result<String, ScreenError> {
+    source::Source::read(bytes).map(|source| source.text)
+}
+
 /// Reads, parses and screens a candidate.
 ///
 /// # Errors

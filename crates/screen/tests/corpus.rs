@@ -75,3 +75,19 @@ fn hacks_are_screened_without_a_panic_and_what_is_cut_runs() {
     println!("{refused} of {all} hacks refused by proof rules alone");
     execute(&modules).unwrap();
 }
+
+#[test]
+fn the_problems_of_this_repository_have_clean_candidates() {
+    let Ok(folders) = fs::read_dir(crate_root().join("../../problems")) else { return };
+    let mut modules = Vec::new();
+    for folder in folders.flatten() {
+        let Ok(text) = fs::read_to_string(folder.path().join("candidate.py")) else { continue };
+        let cut = cut(text.as_bytes()).unwrap();
+        let id = folder.file_name().to_string_lossy().into_owned();
+        assert_eq!(proofs(&cut), Vec::<String>::new(), "{id}");
+        let untraceable: Vec<_> = cut.findings.iter().filter(|f| f.tier == Tier::Untraceable).collect();
+        assert!(untraceable.is_empty() && !cut.kernels.is_empty(), "{id}: {untraceable:?}");
+        modules.push(Module { id, cut, candidate: Some(text) });
+    }
+    execute(&modules).unwrap();
+}

@@ -26,9 +26,27 @@ enum Version {
     V2,
 }
 
+/// Groups are called this, then the id of the process that made them, then the job's number.
+const PREFIX: &str = "tilewright-";
+
 impl ControlGroup {
-    /// Makes the groups of a job called `name`. Where that is not allowed, the result has none.
-    pub(crate) fn create(name: &str, limits: &Limits) -> Self {
+    /// Removes the groups of processes that were killed before they could do so.
+    pub(crate) fn sweep() {
+        for parent in [v2_parent(), v1_parent("memory"), v1_parent("pids")].into_iter().flatten() {
+            for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+                let name = entry.file_name();
+                let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
+                if maker.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+                    // Fails for a group that still has processes: not ours to judge.
+                    let _ = fs::remove_dir(entry.path());
+                }
+            }
+        }
+    }
+
+    /// Makes the groups of job `number` of this process. Where that is not allowed, the result has none.
+    pub(crate) fn create(number: u32, limits: &Limits) -> Self {
+        let name = &format!("{PREFIX}{}-{number}", std::process::id());
         // Threads count as processes here.
         let tasks = limits.processes.saturating_add(super::resources::THREADS).to_string();
         let memory = limits.memory_bytes.to_string();

@@ -18,6 +18,7 @@ use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use control_group::ControlGroup;
+pub(crate) use resources::OUT_OF_TIME_STATUS;
 pub use zygote::{PidNamespaceError, Prepared, enter_pid_namespace, leave_pid_namespace, prepare_zygote};
 
 use crate::{Layer, Layers, Limits};

@@ -1,11 +1,15 @@
 //! Resource limits of a single process.
 
 use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
 use crate::Limits;
 
 /// Threads that a job may have on top of its processes.
 pub(super) const THREADS: u32 = 32;
+
+/// Exit status of a job that went over its processor time.
+pub(crate) const OUT_OF_TIME_STATUS: i32 = 87;
 
 /// Open descriptors at a time.
 const DESCRIPTORS: u64 = 256;
@@ -18,14 +22,28 @@ pub(super) fn limit(limits: &Limits) -> Result<(), String> {
     let data = private_memory()?.saturating_add(limits.memory_bytes);
     for (resource, value) in [
         (Resource::RLIMIT_CORE, 0),
-        (Resource::RLIMIT_CPU, seconds.max(1)),
         (Resource::RLIMIT_DATA, data),
         (Resource::RLIMIT_FSIZE, limits.disk_bytes),
         (Resource::RLIMIT_NOFILE, DESCRIPTORS),
     ] {
         setrlimit(resource, value, value).map_err(|error| format!("{resource:?}: {error}"))?;
     }
-    Ok(())
+    setrlimit(Resource::RLIMIT_CPU, seconds.max(1), seconds.max(1) + 1)
+        .map_err(|error| format!("RLIMIT_CPU: {error}"))?;
+    end_at_processor_limit()
+}
+
+/// The first process of a namespace gets no signal that it has no handler for: SIGXCPU would be lost, and the SIGKILL a
+/// second later could be anybody's.
+#[expect(unsafe_code, reason = "signal handlers")]
+fn end_at_processor_limit() -> Result<(), String> {
+    extern "C" fn end(_signal: libc::c_int) {
+        // SAFETY: _exit may be called from a signal handler.
+        unsafe { libc::_exit(OUT_OF_TIME_STATUS) }
+    }
+    let action = SigAction::new(SigHandler::Handler(end), SaFlags::empty(), SigSet::empty());
+    // SAFETY: the handler calls nothing but _exit.
+    unsafe { sigaction(Signal::SIGXCPU, &action) }.map(drop).map_err(|error| format!("SIGXCPU: {error}"))
 }
 
 /// Bounds the tasks of an identity that only this job has: the kernel counts them by user, and since Linux 5.14 by user

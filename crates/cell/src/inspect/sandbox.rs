@@ -24,7 +24,7 @@ pub(super) fn try_out(python: &Path) -> Finding<Layers> {
 fn attempt(python: &Path) -> Result<Layers, String> {
     let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
     let limits = Limits::default();
-    let groups = ControlGroup::create(&format!("tilewright-doctor-{}", std::process::id()), &limits);
+    let groups = ControlGroup::create(std::process::id(), &limits);
     let confinement = Confinement {
         scratch: scratch.path().to_owned(),
         limits,

@@ -20,7 +20,7 @@ use super::frame::{FrameError, FrameReader, encode};
 use super::process::{Notice, Process, take_descriptors};
 use super::{CellError, Death, Job, Outcome, collect};
 use crate::Layers;
-use crate::confine::{Confinement, ControlGroup};
+use crate::confine::{Confinement, ControlGroup, OUT_OF_TIME_STATUS};
 
 /// Bytes of a job's output that are kept.
 const OUTPUT_HEAD: usize = 64 * 1024;
@@ -37,7 +37,7 @@ const HELLO_LIMIT: u64 = 64 * 1024;
 
 /// Runs `job` as number `number` in a child of `process`.
 pub(super) fn run(process: &Process, job: &Job, number: u32) -> Result<Outcome, CellError> {
-    let groups = ControlGroup::create(&format!("tilewright-{}-{number}", std::process::id()), &job.limits);
+    let groups = ControlGroup::create(number, &job.limits);
     let (socket, child_socket) = socketpair(AddressFamily::Unix, SockType::Stream, None, SockFlag::SOCK_CLOEXEC)
         .map_err(CellError::system("make a job socket"))?;
     let (output, child_output) = pipe2(OFlag::O_CLOEXEC).map_err(CellError::system("make an output pipe"))?;
@@ -382,14 +382,11 @@ impl<'a> Conversation<'a> {
         }
         match WaitStatus::from_raw(Pid::from_raw(1), exit.status) {
             Ok(WaitStatus::Exited(_, OUT_OF_MEMORY_STATUS)) => Death::OutOfMemory,
+            Ok(WaitStatus::Exited(_, OUT_OF_TIME_STATUS)) => Death::Timeout,
             Ok(WaitStatus::Exited(_, 0)) if self.reader.is_partial() => Death::Garbled("it ends half-way".into()),
             Ok(WaitStatus::Exited(_, code)) => Death::Exit(code),
-            // At its processor time limit the kernel kills a process, one that leads its namespace without SIGXCPU.
-            // The kernel's two accounts of it differ by some milliseconds.
-            Ok(WaitStatus::Signaled(_, Signal::SIGXCPU, _)) => Death::Timeout,
-            Ok(WaitStatus::Signaled(_, Signal::SIGKILL, _))
-                if exit.cpu_seconds >= self.job.limits.cpu.as_secs_f64() =>
-            {
+            // A job that replaced the handler of SIGXCPU is killed a second later.
+            Ok(WaitStatus::Signaled(_, Signal::SIGKILL, _)) if exit.cpu_seconds > self.job.limits.cpu.as_secs_f64() => {
                 Death::Timeout
             }
             Ok(WaitStatus::Signaled(_, signal, _)) => Death::Signal(signal as i32),

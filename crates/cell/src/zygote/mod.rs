@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::confine::ControlGroup;
 use crate::{Layers, Limits};
 use process::Process;
 pub use process::Versions;
@@ -165,6 +166,7 @@ pub struct Zygote {
 impl Zygote {
     /// Starts Python and waits until torch and Triton are imported, seconds later.
     pub fn start(options: ZygoteOptions) -> Result<Self, CellError> {
+        ControlGroup::sweep();
         let process = Process::start(&options)?;
         Ok(Self { options, process: Mutex::new(Arc::new(process)), numbers: AtomicU32::new(first_number()) })
     }

@@ -143,9 +143,9 @@ pub(crate) fn eventually(limit: Duration, mut holds: impl FnMut() -> bool) -> bo
     false
 }
 
-/// Folders in this machine's control groups that jobs of this process left behind.
-pub(crate) fn leftover_groups() -> Vec<PathBuf> {
-    let name = format!("tilewright-{}-", std::process::id());
+/// Folders in this machine's control groups that are there for jobs of process `maker`.
+pub(crate) fn leftover_groups(maker: u32) -> Vec<PathBuf> {
+    let name = format!("tilewright-{maker}-");
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::from("/sys/fs/cgroup")];
     while let Some(folder) = folders.pop() {

@@ -211,3 +211,14 @@ pub struct StageTime {
     /// Whether a cache answered.
     pub cached: bool,
 }
+
+impl From<&Finding> for Reason {
+    fn from(finding: &Finding) -> Self {
+        Self {
+            code: finding.rule.clone(),
+            message: finding.message.clone(),
+            line: (finding.line != 0).then_some(finding.line),
+            help: finding.help.clone(),
+        }
+    }
+}

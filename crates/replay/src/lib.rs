@@ -1,1 +1,14 @@
+//! Executes a plan. One executor over two devices: the CPU runs each launch's TTIR in the emulator, a GPU runs its
+//! cubin through the CUDA driver API in a process of its own. No device ever holds an expected output.
 
+mod convert;
+mod cpu;
+pub mod cuda;
+mod host;
+mod program;
+mod run;
+mod wire;
+
+pub use cpu::CpuDevice;
+pub use program::{Executable, STEP_MODULE, step_kernels};
+pub use run::{Contents, Fault, FaultKind, Run, RunResult, initial_contents};

@@ -1,1 +1,22 @@
+//! The spine: one candidate through screen, trace, compile, replay and judge to one verdict.
+//!
+//! The main path is [`Verifier::verify`] in `pipeline`; the design is in `docs/design/overview.md`.
 
+mod batch;
+mod build;
+mod direct;
+mod draft;
+mod execute;
+mod judging;
+mod keep;
+mod options;
+mod pipeline;
+mod problem;
+mod target;
+mod weights;
+
+pub use batch::batch;
+pub use options::{Mode, Options};
+pub use pipeline::Verifier;
+pub use problem::{Problem, digest};
+pub use target::{Device, TargetError, arch_name, parse_arch};

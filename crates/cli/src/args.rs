@@ -1,0 +1,143 @@
+use std::num::NonZeroU32;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::commands;
+
+/// From a PyTorch module to a Triton kernel you can trust.
+#[derive(Debug, Parser)]
+#[command(name = "tilewright", version, about, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Verify a candidate against a problem, end to end
+    ///
+    /// Exit status: 0 accepted, 1 not accepted, 2 usage, 3 not decided through no fault of the candidate.
+    Verify(Box<VerifyArgs>),
+    /// Say what this machine can do: sandbox layers, torch, Triton, GPUs
+    Doctor(DoctorArgs),
+    /// Print the JSON schema of a document
+    Schema(SchemaArgs),
+    /// Run programs on a GPU (started by `verify`, speaks a private protocol)
+    #[command(hide = true)]
+    Executor(ExecutorArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Problem file in KernelBench format: Model, get_inputs, get_init_inputs
+    pub problem: Utf8PathBuf,
+    /// Candidate file that defines ModelNew
+    #[arg(required_unless_present = "batch", conflicts_with = "batch")]
+    pub candidate: Option<Utf8PathBuf>,
+    /// Verify every .py file under this folder, one JSON line each on stdout
+    #[arg(long, value_name = "DIR")]
+    pub batch: Option<Utf8PathBuf>,
+    /// Append the batch's JSON lines to this file too, and skip candidates that have a line in it
+    #[arg(long, value_name = "FILE", requires = "batch")]
+    pub resume: Option<Utf8PathBuf>,
+    /// Candidates verified at the same time in a batch [default: number of cores]
+    #[arg(long, value_name = "N", requires = "batch")]
+    pub jobs: Option<NonZeroU32>,
+    /// Where the launches run: cpu, or cuda:N
+    #[arg(long, default_value = "cpu")]
+    pub target: String,
+    /// What kernels are compiled for: sm_80, sm_90, sm_100, gfx942 … [default: the device's, or sm_90 on a CPU]
+    #[arg(long)]
+    pub arch: Option<String>,
+    /// Precision profile, by name or as a TOML file; repeat for several, the first one decides
+    #[arg(long = "profile", value_name = "NAME", default_value = "tilewright-1")]
+    pub profiles: Vec<String>,
+    /// Trials on the problem's own inputs, each under its own seed
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: u32,
+    /// Seed of the secret seeds [default: random]
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// replay: the candidate's Python never sees data; direct: it runs on real data in its own process
+    #[arg(long, value_enum, default_value_t = ModeArg::Replay)]
+    pub mode: ModeArg,
+    /// Seconds for each candidate
+    #[arg(long, default_value_t = 120.0, value_parser = parse_seconds)]
+    pub timeout: f64,
+    /// Fail when a layer of the sandbox is not available on this kernel
+    #[arg(long)]
+    pub strict: bool,
+    /// Keep plan, TTIR, assembly, binary and oracle data in this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "batch")]
+    pub keep: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Options that every command takes.
+#[derive(Debug, Args)]
+pub struct Common {
+    /// Print one JSON document on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Python that has torch and triton
+    #[arg(long, env = "TILEWRIGHT_PYTHON", value_name = "FILE")]
+    pub python: Option<Utf8PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    pub common: Common,
+}
+
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    pub document: Document,
+}
+
+#[derive(Debug, Args)]
+pub struct ExecutorArgs {
+    #[arg(long)]
+    pub device: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ModeArg {
+    Replay,
+    Direct,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Document {
+    Plan,
+    Verdict,
+    Profile,
+}
+
+impl Cli {
+    pub fn run(self) -> ExitCode {
+        let outcome = match self.command {
+            Command::Verify(args) => commands::verify::run(&args),
+            Command::Doctor(args) => commands::doctor::run(&args),
+            Command::Schema(args) => commands::schema::run(&args),
+            Command::Executor(args) => commands::executor::run(&args),
+        };
+        outcome.unwrap_or_else(|error| {
+            eprintln!("tilewright: {error:#}");
+            ExitCode::from(commands::exit_code(&error))
+        })
+    }
+}
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|duration| !duration.is_zero())
+        .map(|duration| duration.as_secs_f64())
+        .ok_or_else(|| "give a number of seconds above 0".into())
+}

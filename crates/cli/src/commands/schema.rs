@@ -1,0 +1,16 @@
+use std::process::ExitCode;
+
+use schemars::schema_for;
+use tilewright_contract::{Plan, Profile, Verdict};
+
+use crate::args::{Document, SchemaArgs};
+
+pub(crate) fn run(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
+    let schema = match args.document {
+        Document::Plan => schema_for!(Plan),
+        Document::Verdict => schema_for!(Verdict),
+        Document::Profile => schema_for!(Profile),
+    };
+    println!("{}", serde_json::to_string_pretty(&schema)?);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,142 @@
+//! What a person sees. Data goes to stdout through here, talk goes to stderr.
+
+use std::fmt::Write as _;
+
+use comfy_table::{CellAlignment, Table, presets};
+use owo_colors::{OwoColorize, Stream, Style};
+use tilewright_contract::{Fault, Metrics, ProfileOutcome, Resources, Trust, Verdict};
+use tilewright_verify::arch_name;
+
+/// A verdict on a terminal: what was decided, why, the worst element, resources, time by stage, the next thing to try.
+pub(crate) fn verdict(verdict: &Verdict) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}  {}", headline(verdict), verdict.candidate.path);
+    let _ = writeln!(out, "  {}", circumstances(verdict));
+    for reason in &verdict.reasons {
+        let place = reason.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+        let _ = writeln!(out, "  {:<6} {}{place} [{}]", "why", reason.message, reason.code);
+        if let Some(help) = &reason.help {
+            let _ = writeln!(out, "  {:<6} {help}", "next");
+        }
+    }
+    if let Some(worst) = worst(verdict) {
+        let _ = writeln!(out, "  {:<6} {worst}", "worst");
+    }
+    for finding in &verdict.findings {
+        let _ = writeln!(out, "  {:<6} {} (line {}) [{}]", "seen", finding.message, finding.line, finding.rule);
+    }
+    for note in &verdict.notes {
+        let _ = writeln!(out, "  {:<6} {note}", "note");
+    }
+    if !verdict.profiles.is_empty() {
+        let _ = writeln!(out, "{}", indent(&profiles(verdict).to_string()));
+    }
+    if !verdict.resources.is_empty() {
+        let _ = writeln!(out, "{}", indent(&resources(verdict).to_string()));
+    }
+    if let Some(timing) = &verdict.timing {
+        let _ = writeln!(out, "  {:.1} us device time a call (median of {})", timing.device_us, timing.calls);
+    }
+    let _ = write!(out, "  {}", stages(verdict));
+    out
+}
+
+fn headline(verdict: &Verdict) -> String {
+    let style = match verdict.fault {
+        Fault::None => Style::new().green().bold(),
+        Fault::Candidate => Style::new().red().bold(),
+        Fault::Problem | Fault::Infrastructure => Style::new().yellow().bold(),
+    };
+    verdict.verdict.name().if_supports_color(Stream::Stdout, |name| name.style(style)).to_string()
+}
+
+fn circumstances(verdict: &Verdict) -> String {
+    let mut parts = vec![format!("problem {}", verdict.problem.path), format!("on {}", verdict.target)];
+    if let Some(arch) = &verdict.arch {
+        parts.push(format!("compiled for {}", arch_name(arch)));
+    }
+    parts.push(match verdict.trust {
+        Trust::Replay => "trust: replay".into(),
+        Trust::Direct => "trust: direct".into(),
+    });
+    if let Some(weights) = &verdict.weights {
+        parts.push(format!("weights by {weights}"));
+    }
+    parts.join(", ")
+}
+
+fn worst(verdict: &Verdict) -> Option<String> {
+    let failing = verdict.profiles.values().find(|outcome| !outcome.pass)?;
+    let worst = failing.metrics.worst.as_ref()?;
+    Some(format!(
+        "{}{:?}: got {}, want {} (case {}, {})",
+        worst.path, worst.index, worst.got, worst.want, worst.case, worst.regime
+    ))
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(header);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn profiles(verdict: &Verdict) -> Table {
+    let mut table = table(&["profile", "", "max |d|", "rms d / rms", "mean rel", "outside", "robustness"]);
+    for (name, outcome) in &verdict.profiles {
+        let ProfileOutcome { pass, metrics, robustness, .. } = outcome;
+        let Metrics { max_abs, rms, mean_rel, mismatched, elements, .. } = metrics;
+        table.add_row([
+            name.clone(),
+            if *pass { "pass" } else { "fail" }.into(),
+            format!("{max_abs:.1e}"),
+            format!("{rms:.1e}"),
+            format!("{mean_rel:.1e}"),
+            format!("{mismatched} of {elements}"),
+            robustness.join(", "),
+        ]);
+    }
+    table
+}
+
+fn resources(verdict: &Verdict) -> Table {
+    let mut table = table(&["kernel", "warps", "stages", "registers", "spilled", "shared", "instructions"]);
+    for (name, resources) in &verdict.resources {
+        let Resources { registers, spill_bytes, shared_bytes, instructions, num_warps, num_stages, .. } = resources;
+        let known = |value: &Option<u32>| value.map_or_else(|| "-".into(), |value| value.to_string());
+        table.add_row([
+            name.clone(),
+            num_warps.to_string(),
+            num_stages.to_string(),
+            known(registers),
+            spill_bytes.map_or_else(|| "-".into(), |bytes| format!("{bytes} B")),
+            format!("{shared_bytes} B"),
+            known(instructions),
+        ]);
+    }
+    table
+}
+
+fn stages(verdict: &Verdict) -> String {
+    let one = |stage: &tilewright_contract::StageTime| {
+        let cached = if stage.cached { " (cached)" } else { "" };
+        format!("{} {}{cached}", stage.stage, seconds(stage.seconds))
+    };
+    verdict.stages.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+pub(crate) fn seconds(seconds: f64) -> String {
+    if seconds < 0.001 {
+        format!("{:.0} us", seconds * 1e6)
+    } else if seconds < 1.0 {
+        format!("{:.0} ms", seconds * 1e3)
+    } else {
+        format!("{seconds:.1} s")
+    }
+}
+
+fn indent(text: &str) -> String {
+    text.lines().map(|line| format!("  {}", line.trim_end())).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,191 @@
+use std::time::Instant;
+
+use tilewright_contract::{Arg, BufferSource, CompiledKernel, Number, Plan, Step, TensorRef};
+use tilewright_emulate as emulate;
+use tilewright_emulate::{AllocId, Init, Kernel, Limits, Memory, shadow};
+
+use crate::host::{Written, draw_seed, evaluate};
+use crate::program::is_contiguous;
+use crate::run::{Fault, FaultKind, Run, RunResult};
+
+/// A CPU that executes the TTIR of a plan's kernels in the emulator.
+pub struct CpuDevice {
+    kernels: Vec<Kernel>,
+}
+
+impl CpuDevice {
+    /// Lowers the TTIR of the plan's kernels, in the plan's order.
+    ///
+    /// # Errors
+    /// `Unsupported` for an operation that the emulator lacks.
+    pub fn new<'a>(kernels: impl IntoIterator<Item = &'a CompiledKernel>) -> Result<Self, Fault> {
+        let kernels = kernels.into_iter().map(lower).collect::<Result<_, _>>()?;
+        Ok(Self { kernels })
+    }
+
+    /// Executes the plan once, in fresh memory.
+    pub fn run(&self, plan: &Plan, run: &Run) -> Result<RunResult, Fault> {
+        let mut session = Session::new(plan, run);
+        let mut uninitialised_read = None;
+        for (number, step) in plan.steps.iter().enumerate() {
+            let read = match step {
+                Step::Launch { kernel, grid, args, line } => {
+                    session.launch(&self.kernels[*kernel], *grid, args, *line)?
+                }
+                _ => session.host_step(step, number)?,
+            };
+            uninitialised_read = uninitialised_read.or(read);
+        }
+        Ok(session.finish(uninitialised_read))
+    }
+}
+
+fn lower(compiled: &CompiledKernel) -> Result<Kernel, Fault> {
+    let module = tilewright_ttir::parse(&compiled.ttir)
+        .map_err(|error| Fault::new(FaultKind::Unsupported, format!("{}: {error}", compiled.entry)))?;
+    Kernel::new(&module, &compiled.entry).map_err(|error| Fault {
+        kind: FaultKind::Unsupported,
+        line: line(error.line),
+        message: error.to_string(),
+    })
+}
+
+struct Session<'a> {
+    plan: &'a Plan,
+    run: &'a Run,
+    memory: Memory,
+    buffers: Vec<AllocId>,
+}
+
+impl<'a> Session<'a> {
+    fn new(plan: &'a Plan, run: &'a Run) -> Self {
+        let mut memory = Memory::new();
+        let buffers = run.contents.iter().zip(&plan.buffers).enumerate().map(|(i, (contents, buffer))| {
+            let label = describe(&buffer.source, i);
+            match contents {
+                Some(bytes) => memory.alloc(&label, bytes.clone(), Init::Written),
+                None => memory.alloc(&label, vec![run.poison; buffer.nbytes as usize], Init::Uninitialised),
+            }
+        });
+        let buffers = buffers.collect();
+        Self { plan, run, memory, buffers }
+    }
+
+    fn launch(&mut self, kernel: &Kernel, grid: [u32; 3], args: &[Arg], line: u32) -> Result<Option<Fault>, Fault> {
+        let args: Vec<_> = args.iter().flat_map(|arg| self.argument(arg)).collect();
+        let limits = Limits { deadline: self.run.deadline, ..Limits::default() };
+        let report =
+            emulate::launch(kernel, grid, &args, &mut self.memory, &limits).map_err(|fault| translate(&fault, line))?;
+        Ok(report.first_uninitialised_read.map(|read| Fault {
+            kind: FaultKind::UninitialisedRead,
+            message: format!(
+                "{}, byte {}, is read before anything wrote it, {}",
+                read.allocation, read.offset, read.site
+            ),
+            line: line_or(read.site.line, line),
+        }))
+    }
+
+    /// The values of the IR's parameters behind one argument: a descriptor is followed by its shape and strides.
+    fn argument(&self, arg: &Arg) -> Vec<emulate::Arg> {
+        match arg {
+            Arg::Pointer { buffer, offset } => {
+                vec![emulate::Arg::Pointer(self.memory.address(self.buffers[*buffer], *offset))]
+            }
+            Arg::Null => vec![emulate::Arg::Pointer(0)],
+            Arg::Scalar { value: Number::Float(float) } => vec![emulate::Arg::Float(*float)],
+            Arg::Scalar { value } => vec![emulate::Arg::Int(value.as_i64().unwrap_or_default())],
+            Arg::Seed { index, low, high } => {
+                vec![emulate::Arg::Int(draw_seed(self.run.seed, *index, *low, *high))]
+            }
+            Arg::Descriptor { tensor, padding, .. } => self.descriptor(tensor, padding == "nan"),
+        }
+    }
+
+    fn descriptor(&self, tensor: &TensorRef, pad_nan: bool) -> Vec<emulate::Arg> {
+        let base = self.memory.address(self.buffers[tensor.buffer], tensor.view.offset);
+        let shape: Vec<i64> = tensor.view.shape.iter().map(|&extent| extent as i64).collect();
+        let strides = tensor.view.strides.clone();
+        let numbers = shape.iter().chain(&strides).map(|&number| emulate::Arg::Int(number)).collect::<Vec<_>>();
+        let mut args = vec![emulate::Arg::Descriptor { base, shape, strides, pad_nan }];
+        args.extend(numbers);
+        args
+    }
+
+    /// A step that is no launch. Reading what nothing wrote is no fault yet: a copy may carry poison that is never used.
+    fn host_step(&mut self, step: &Step, number: usize) -> Result<Option<Fault>, Fault> {
+        if self.run.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            return Err(Fault::new(FaultKind::Timeout, "the deadline passed between launches"));
+        }
+        let source = |buffer: usize| self.memory.bytes(self.buffers[buffer]);
+        let states = match step {
+            Step::Copy { src, .. } => self.states(src),
+            _ => Vec::new(),
+        };
+        if let Some(Written { dst, bytes }) = evaluate(step, number, self.run.seed, source)? {
+            self.store(dst, &bytes, &states);
+        }
+        Ok(None)
+    }
+
+    /// Whether each element of a view was ever written.
+    fn states(&self, tensor: &TensorRef) -> Vec<bool> {
+        let shadow = self.memory.shadow(self.buffers[tensor.buffer]);
+        tensor.view.offsets().map(|at| shadow[at] != shadow::UNWRITTEN).collect()
+    }
+
+    /// Stores elements in logical order. `written` says which of them carry a value (empty: all).
+    fn store(&mut self, dst: &TensorRef, bytes: &[u8], written: &[bool]) {
+        let id = self.buffers[dst.buffer];
+        if is_contiguous(&dst.view) && written.iter().all(|&written| written) {
+            return self.memory.write(id, dst.view.offset as usize, bytes);
+        }
+        let size = dst.view.dtype.size() as usize;
+        for (i, (at, element)) in dst.view.offsets().zip(bytes.chunks_exact(size)).enumerate() {
+            self.memory.write(id, at, element);
+            if !written.get(i).copied().unwrap_or(true) {
+                self.memory.mark(id, at..at + size, shadow::UNWRITTEN);
+            }
+        }
+    }
+
+    fn finish(mut self, uninitialised_read: Option<Fault>) -> RunResult {
+        let shadow = self.buffers.iter().map(|&id| self.memory.shadow(id).to_vec()).collect();
+        let buffers = self.buffers.iter().map(|&id| self.memory.take(id)).collect();
+        debug_assert_eq!(self.plan.buffers.len(), self.buffers.len());
+        RunResult { buffers, shadow: Some(shadow), uninitialised_read, device_us: None }
+    }
+}
+
+/// How messages name a buffer.
+fn describe(source: &BufferSource, number: usize) -> String {
+    match source {
+        BufferSource::Input { index } => format!("input {index}"),
+        BufferSource::State { name } => format!("the parameter {name}"),
+        BufferSource::Constant { path } => format!("the constant {path}"),
+        BufferSource::Scratch => format!("buffer {number} (made in forward)"),
+    }
+}
+
+fn translate(fault: &emulate::Fault, launch: u32) -> Fault {
+    let (kind, site) = match fault {
+        emulate::Fault::OutOfBounds { site, .. } | emulate::Fault::BadAddress { site, .. } => {
+            (FaultKind::OutOfBounds, Some(site))
+        }
+        emulate::Fault::Misaligned { site, .. } => (FaultKind::Misaligned, Some(site)),
+        emulate::Fault::Assert { site, .. } => (FaultKind::Trap, Some(site)),
+        emulate::Fault::Deadline { site } => (FaultKind::Timeout, Some(site)),
+        emulate::Fault::Malformed { site, .. } => (FaultKind::Unsupported, Some(site)),
+        emulate::Fault::Unsupported(_) => (FaultKind::Unsupported, None),
+        emulate::Fault::Arguments { .. } | emulate::Fault::Argument { .. } => (FaultKind::Launch, None),
+    };
+    Fault { kind, message: fault.to_string(), line: line_or(site.map_or(0, |site| site.line), launch) }
+}
+
+fn line_or(line: u32, launch: u32) -> Option<u32> {
+    self::line(if line == 0 { launch } else { line })
+}
+
+fn line(line: u32) -> Option<u32> {
+    (line != 0).then_some(line)
+}

@@ -1,0 +1,142 @@
+//! The steps that are no launches, executed on bytes.
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution as _, Normal};
+use tilewright_contract::{Distribution, Number, Step, TensorRef, View};
+
+use crate::convert::{Element, read, write};
+use crate::run::{Fault, FaultKind};
+
+/// What a step writes: the elements of `dst` in logical order, as bytes of its dtype.
+pub(crate) struct Written<'a> {
+    pub(crate) dst: &'a TensorRef,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Computes what a step other than a launch writes. `source` gives the bytes of a buffer.
+pub(crate) fn evaluate<'a, 's>(
+    step: &'a Step,
+    number: usize,
+    seed: u64,
+    source: impl Fn(usize) -> &'s [u8],
+) -> Result<Option<Written<'a>>, Fault> {
+    Ok(match step {
+        Step::Launch { .. } => None,
+        Step::Copy { src, dst, .. } => {
+            Some(Written { dst, bytes: converted(&src.view, source(src.buffer), &dst.view) })
+        }
+        Step::Fill { dst, value, .. } => Some(filled(dst, std::iter::repeat(Element::from(*value)))),
+        Step::Iota { dst, start, step, .. } => Some(filled(dst, iota(*start, *step))),
+        Step::Literal { dst, values, .. } => Some(filled(dst, values.iter().map(|&value| Element::from(value)))),
+        Step::Random { dst, distribution, .. } => Some(random(dst, distribution, number, seed)?),
+    })
+}
+
+/// Draws a seed that the file draws with `torch.randint`.
+pub(crate) fn draw_seed(seed: u64, index: usize, low: i64, high: i64) -> i64 {
+    stream(seed, u64::MAX - index as u64).random_range(low..high)
+}
+
+fn converted(src: &View, bytes: &[u8], dst: &View) -> Vec<u8> {
+    if src.dtype == dst.dtype {
+        return src.gather(bytes);
+    }
+    let size = src.dtype.size() as usize;
+    elements(dst, src.offsets().map(|at| read(src.dtype, &bytes[at..at + size])))
+}
+
+fn filled(dst: &TensorRef, values: impl Iterator<Item = Element>) -> Written<'_> {
+    Written { dst, bytes: elements(&dst.view, values) }
+}
+
+fn elements(view: &View, values: impl Iterator<Item = Element>) -> Vec<u8> {
+    let size = view.dtype.size() as usize;
+    let mut out = vec![0; view.numel() as usize * size];
+    for (slot, value) in out.chunks_exact_mut(size).zip(values) {
+        write(view.dtype, value, slot);
+    }
+    out
+}
+
+fn iota(start: Number, step: Number) -> impl Iterator<Item = Element> {
+    (0i64..).map(move |i| match (start, step) {
+        (Number::Float(_), _) | (_, Number::Float(_)) => Element::Float(start.as_f64() + i as f64 * step.as_f64()),
+        _ => {
+            let (start, step) = (start.as_i64().unwrap_or_default(), step.as_i64().unwrap_or_default());
+            Element::Int(start.wrapping_add(i.wrapping_mul(step)))
+        }
+    })
+}
+
+fn random<'a>(dst: &'a TensorRef, distribution: &Distribution, number: usize, seed: u64) -> Result<Written<'a>, Fault> {
+    let mut rng = stream(seed, number as u64);
+    Ok(match *distribution {
+        Distribution::Uniform { low, high } => {
+            filled(dst, std::iter::from_fn(|| Some(Element::Float(low + (high - low) * rng.random::<f64>()))))
+        }
+        Distribution::Normal { mean, std } => {
+            let normal = Normal::new(mean, std)
+                .map_err(|error| Fault::new(FaultKind::Launch, format!("normal({mean}, {std}): {error}")))?;
+            filled(dst, std::iter::from_fn(|| Some(Element::Float(normal.sample(&mut rng)))))
+        }
+        Distribution::Randint { low, high } => {
+            filled(dst, std::iter::from_fn(|| Some(Element::Int(rng.random_range(low..high)))))
+        }
+        Distribution::Bernoulli { p } => {
+            filled(dst, std::iter::from_fn(|| Some(Element::Int(i64::from(rng.random::<f64>() < p)))))
+        }
+    })
+}
+
+fn stream(seed: u64, number: u64) -> impl Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(number);
+    rng
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_contract::Dtype;
+
+    fn tensor(dtype: Dtype, shape: &[u64]) -> TensorRef {
+        TensorRef { buffer: 0, view: View::contiguous(dtype, shape) }
+    }
+
+    fn bytes_of(step: &Step, source: &[u8]) -> Vec<u8> {
+        evaluate(step, 0, 7, |_| source).unwrap().unwrap().bytes
+    }
+
+    #[test]
+    fn a_broadcast_copy_with_a_cast_repeats_and_converts() {
+        let src = TensorRef {
+            buffer: 0,
+            view: View { dtype: Dtype::F32, shape: vec![2, 2], strides: vec![0, 1], offset: 0 },
+        };
+        let step = Step::Copy { src, dst: tensor(Dtype::I64, &[2, 2]), line: 1 };
+        let source: Vec<u8> = [1.5f32, -2.5].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let wanted: Vec<u8> = [1i64, -2, 1, -2].iter().flat_map(|v| v.to_le_bytes()).collect();
+        assert_eq!(bytes_of(&step, &source), wanted);
+    }
+
+    #[test]
+    fn iota_counts_in_integers_and_in_floats() {
+        let integers =
+            Step::Iota { dst: tensor(Dtype::I32, &[3]), start: Number::Int(5), step: Number::Int(-2), line: 1 };
+        let wanted: Vec<u8> = [5i32, 3, 1].iter().flat_map(|v| v.to_le_bytes()).collect();
+        assert_eq!(bytes_of(&integers, &[]), wanted);
+        let floats =
+            Step::Iota { dst: tensor(Dtype::F32, &[2]), start: Number::Float(0.5), step: Number::Float(0.25), line: 1 };
+        let wanted: Vec<u8> = [0.5f32, 0.75].iter().flat_map(|v| v.to_le_bytes()).collect();
+        assert_eq!(bytes_of(&floats, &[]), wanted);
+    }
+
+    #[test]
+    fn seeds_differ_by_index_and_repeat_by_seed() {
+        let draw = |seed, index| draw_seed(seed, index, 0, 1 << 31);
+        assert_eq!(draw(1, 0), draw(1, 0));
+        assert_ne!(draw(1, 0), draw(1, 1));
+        assert_ne!(draw(1, 0), draw(2, 0));
+    }
+}

@@ -1,0 +1,379 @@
+//! What a GPU executor runs: buffers, kernels and a flat list of operations, with nothing left to decide.
+
+use serde::{Deserialize, Serialize};
+use tilewright_contract::{
+    Arg, CompiledKernel, Constexpr, Dtype, KernelSpec, LaunchOptions, Number, Param, Plan, Step, TensorRef, View,
+};
+
+use crate::host::{draw_seed, evaluate};
+use crate::run::{Fault, FaultKind};
+
+/// Our own kernel behind copies, casts and strided fills; compiled by the same compiler as a candidate's.
+pub const STEP_MODULE: &str = include_str!("strided_copy.py");
+const BLOCK: u64 = 1024;
+const MAX_RANK: usize = 6;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Program {
+    /// Bytes of each buffer: the plan's first, then staging buffers.
+    pub(crate) buffers: Vec<u64>,
+    pub(crate) kernels: Vec<Loadable>,
+    pub(crate) ops: Vec<Op>,
+}
+
+/// A cubin with what a launch of it needs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Loadable {
+    /// Index into the blobs of the request.
+    pub(crate) blob: usize,
+    pub(crate) entry: String,
+    pub(crate) threads: u32,
+    pub(crate) shared: u32,
+    pub(crate) options: LaunchOptions,
+    pub(crate) global_scratch: (u64, u64),
+    pub(crate) profile_scratch: (u64, u64),
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Op {
+    Launch {
+        kernel: usize,
+        grid: [u32; 3],
+        params: Vec<Slot>,
+        line: u32,
+    },
+    /// Host bytes into a buffer.
+    Upload {
+        buffer: usize,
+        offset: u64,
+        blob: usize,
+    },
+    /// `count` repetitions of a pattern of `width` (1, 2 or 4) bytes.
+    Set {
+        buffer: usize,
+        offset: u64,
+        pattern: u32,
+        width: u32,
+        count: u64,
+    },
+}
+
+/// One kernel parameter.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Slot {
+    Pointer {
+        buffer: usize,
+        offset: u64,
+    },
+    /// Little-endian bytes of the parameter's own size.
+    Value(Vec<u8>),
+}
+
+/// The specialisations of the step kernel that `plan` needs on a GPU.
+pub fn step_kernels(plan: &Plan) -> Vec<KernelSpec> {
+    let mut specs: Vec<KernelSpec> = Vec::new();
+    for step in &plan.steps {
+        if let Some((src, dst)) = copy_dtypes(step) {
+            let spec = copy_spec(src, dst);
+            if !specs.contains(&spec) {
+                specs.push(spec);
+            }
+        }
+    }
+    specs
+}
+
+/// The dtypes that a step copies between on a GPU, if it needs the copy kernel.
+fn copy_dtypes(step: &Step) -> Option<(Dtype, Dtype)> {
+    match step {
+        Step::Copy { src, dst, .. } => Some((src.view.dtype, dst.view.dtype)),
+        Step::Fill { dst, .. } | Step::Iota { dst, .. } | Step::Literal { dst, .. } | Step::Random { dst, .. } => {
+            (!is_contiguous(&dst.view)).then_some((dst.view.dtype, dst.view.dtype))
+        }
+        Step::Launch { .. } => None,
+    }
+}
+
+fn copy_spec(src: Dtype, dst: Dtype) -> KernelSpec {
+    let names = ["d1", "d2", "d3", "d4", "d5", "s0", "s1", "s2", "s3", "s4", "s5", "t0", "t1", "t2", "t3", "t4", "t5"];
+    let param = |name: &str, ty: &str| Param { name: name.into(), ty: ty.into() };
+    let mut params = vec![param("src", &pointer_type(src)), param("dst", &pointer_type(dst)), param("n", "i64")];
+    params.extend(names.iter().map(|name| param(name, "i64")));
+    params.push(param("BLOCK", "constexpr"));
+    let block = Constexpr::Number { value: Number::Int(BLOCK as i64) };
+    KernelSpec {
+        function: "strided_copy".into(),
+        constexprs: [((params.len() - 1).to_string(), block)].into(),
+        params,
+        attrs: Default::default(),
+        options: LaunchOptions::default(),
+    }
+}
+
+fn pointer_type(dtype: Dtype) -> String {
+    let name = match dtype {
+        Dtype::Bool => "i1",
+        Dtype::U8 => "u8",
+        Dtype::U16 => "u16",
+        Dtype::U32 => "u32",
+        Dtype::U64 => "u64",
+        Dtype::I8 => "i8",
+        Dtype::I16 => "i16",
+        Dtype::I32 => "i32",
+        Dtype::I64 => "i64",
+        Dtype::F8E4M3 => "fp8e4nv",
+        Dtype::F8E5M2 => "fp8e5",
+        Dtype::F16 => "fp16",
+        Dtype::Bf16 => "bf16",
+        Dtype::F32 => "fp32",
+        Dtype::F64 => "fp64",
+    };
+    format!("*{name}")
+}
+
+pub(crate) fn is_contiguous(view: &View) -> bool {
+    view.strides == View::contiguous(view.dtype, &view.shape).strides || view.numel() <= 1
+}
+
+/// A compiled kernel with its binary.
+pub struct Executable<'a> {
+    pub spec: &'a KernelSpec,
+    pub kernel: &'a CompiledKernel,
+    pub binary: &'a [u8],
+}
+
+/// Lowers a plan for one seed: every step becomes launches, uploads and memsets.
+pub(crate) struct Lowering<'a> {
+    plan: &'a Plan,
+    /// Where each step kernel's specialisation lies in `program.kernels`.
+    step_specs: Vec<(&'a KernelSpec, usize)>,
+    pub(crate) program: Program,
+    pub(crate) blobs: Vec<Vec<u8>>,
+    seed: u64,
+}
+
+impl<'a> Lowering<'a> {
+    /// `kernels` are the plan's in its order; `steps` those of [`step_kernels`].
+    pub(crate) fn new(
+        plan: &'a Plan,
+        kernels: &[Executable<'a>],
+        steps: &[Executable<'a>],
+        seed: u64,
+    ) -> Result<Self, Fault> {
+        let mut lowering = Self {
+            plan,
+            step_specs: Vec::new(),
+            program: Program {
+                buffers: plan.buffers.iter().map(|buffer| buffer.nbytes).collect(),
+                kernels: Vec::new(),
+                ops: Vec::new(),
+            },
+            blobs: Vec::new(),
+            seed,
+        };
+        for executable in kernels.iter().chain(steps) {
+            lowering.load(executable);
+        }
+        for (i, executable) in steps.iter().enumerate() {
+            lowering.step_specs.push((executable.spec, kernels.len() + i));
+        }
+        for (number, step) in plan.steps.iter().enumerate() {
+            lowering.lower(step, number)?;
+        }
+        Ok(lowering)
+    }
+
+    fn load(&mut self, executable: &Executable<'_>) {
+        let kernel = executable.kernel;
+        self.blobs.push(executable.binary.to_vec());
+        self.program.kernels.push(Loadable {
+            blob: self.blobs.len() - 1,
+            entry: kernel.entry.clone(),
+            threads: kernel.threads,
+            shared: kernel.resources.shared_bytes,
+            options: executable.spec.options.clone(),
+            global_scratch: kernel.global_scratch,
+            profile_scratch: kernel.profile_scratch,
+        });
+    }
+
+    fn lower(&mut self, step: &Step, number: usize) -> Result<(), Fault> {
+        match step {
+            Step::Launch { kernel, grid, args, line } => self.launch(*kernel, *grid, args, *line),
+            Step::Copy { src, dst, line } => self.copy(src, dst, *line),
+            Step::Fill { dst, line, .. } => self.fill(step, dst, number, *line),
+            Step::Iota { dst, line, .. } | Step::Literal { dst, line, .. } | Step::Random { dst, line, .. } => {
+                let written = self.evaluated(step, number)?;
+                self.write(written, dst, *line)
+            }
+        }
+    }
+
+    fn evaluated(&self, step: &Step, number: usize) -> Result<Vec<u8>, Fault> {
+        // None of these steps reads a buffer.
+        let written = evaluate(step, number, self.seed, |_| &[])?;
+        Ok(written.map(|written| written.bytes).unwrap_or_default())
+    }
+
+    fn fill(&mut self, step: &Step, dst: &TensorRef, number: usize, line: u32) -> Result<(), Fault> {
+        let one = TensorRef { view: View { shape: vec![1], strides: vec![1], ..dst.view.clone() }, ..dst.clone() };
+        let Step::Fill { value, .. } = step else { return Ok(()) };
+        let bytes = self.evaluated(&Step::Fill { dst: one, value: *value, line }, number)?;
+        let width = bytes.len() as u32;
+        if is_contiguous(&dst.view) && width <= 4 {
+            let mut word = [0; 4];
+            word[..bytes.len()].copy_from_slice(&bytes);
+            self.program.ops.push(Op::Set {
+                buffer: dst.buffer,
+                offset: dst.view.offset,
+                pattern: u32::from_le_bytes(word),
+                width,
+                count: dst.view.numel(),
+            });
+            return Ok(());
+        }
+        let staging = self.stage(bytes);
+        let view = View { strides: vec![0; dst.view.shape.len()], offset: 0, ..dst.view.clone() };
+        self.copy(&TensorRef { buffer: staging, view }, dst, line)
+    }
+
+    /// Bytes in logical order into `dst`.
+    fn write(&mut self, bytes: Vec<u8>, dst: &TensorRef, line: u32) -> Result<(), Fault> {
+        if is_contiguous(&dst.view) {
+            self.blobs.push(bytes);
+            let blob = self.blobs.len() - 1;
+            self.program.ops.push(Op::Upload { buffer: dst.buffer, offset: dst.view.offset, blob });
+            return Ok(());
+        }
+        let staging = self.stage(bytes);
+        let view = View::contiguous(dst.view.dtype, &dst.view.shape);
+        self.copy(&TensorRef { buffer: staging, view }, dst, line)
+    }
+
+    /// A new buffer that holds `bytes`.
+    fn stage(&mut self, bytes: Vec<u8>) -> usize {
+        self.program.buffers.push(bytes.len() as u64);
+        let buffer = self.program.buffers.len() - 1;
+        self.blobs.push(bytes);
+        self.program.ops.push(Op::Upload { buffer, offset: 0, blob: self.blobs.len() - 1 });
+        buffer
+    }
+
+    fn copy(&mut self, src: &TensorRef, dst: &TensorRef, line: u32) -> Result<(), Fault> {
+        let numel = src.view.numel();
+        if numel == 0 {
+            return Ok(());
+        }
+        let wanted = copy_spec(src.view.dtype, dst.view.dtype);
+        let Some(&(_, kernel)) = self.step_specs.iter().find(|(spec, _)| **spec == wanted) else {
+            let message = format!("no copy kernel from {} to {}", src.view.dtype.name(), dst.view.dtype.name());
+            return Err(Fault::new(FaultKind::Infrastructure, message));
+        };
+        let axes = merged_axes(&src.view, &dst.view);
+        if axes.len() > MAX_RANK {
+            let message = format!("a copy over {} separate axes (at most {MAX_RANK})", axes.len());
+            return Err(Fault { line: Some(line), ..Fault::new(FaultKind::Unsupported, message) });
+        }
+        let mut padded = vec![(1u64, 0i64, 0i64); MAX_RANK - axes.len()];
+        padded.extend(axes);
+        let int = |value: i64| Slot::Value(value.to_le_bytes().to_vec());
+        let mut params = vec![
+            Slot::Pointer { buffer: src.buffer, offset: src.view.offset },
+            Slot::Pointer { buffer: dst.buffer, offset: dst.view.offset },
+            int(numel as i64),
+        ];
+        params.extend(padded[1..].iter().map(|axis| int(axis.0 as i64)));
+        params.extend(padded.iter().map(|axis| int(axis.1)));
+        params.extend(padded.iter().map(|axis| int(axis.2)));
+        let blocks = u32::try_from(numel.div_ceil(BLOCK))
+            .map_err(|_| Fault::new(FaultKind::Unsupported, format!("a copy of {numel} elements")))?;
+        self.program.ops.push(Op::Launch { kernel, grid: [blocks, 1, 1], params, line });
+        Ok(())
+    }
+
+    fn launch(&mut self, kernel: usize, grid: [u32; 3], args: &[Arg], line: u32) -> Result<(), Fault> {
+        let spec = &self.plan.kernels[kernel];
+        let types = spec.params.iter().filter(|param| param.ty != "constexpr").map(|param| param.ty.as_str());
+        let mut params = Vec::with_capacity(args.len());
+        for (arg, ty) in args.iter().zip(types) {
+            params.push(self.slot(arg, ty).map_err(|fault| Fault { line: Some(line), ..fault })?);
+        }
+        self.program.ops.push(Op::Launch { kernel, grid, params, line });
+        Ok(())
+    }
+
+    fn slot(&self, arg: &Arg, ty: &str) -> Result<Slot, Fault> {
+        match arg {
+            Arg::Pointer { buffer, offset } => Ok(Slot::Pointer { buffer: *buffer, offset: *offset }),
+            Arg::Null => Ok(Slot::Value(vec![0; 8])),
+            Arg::Scalar { value } => scalar(*value, ty),
+            Arg::Seed { index, low, high } => scalar(Number::Int(draw_seed(self.seed, *index, *low, *high)), ty),
+            Arg::Descriptor { .. } => {
+                Err(Fault::new(FaultKind::Unsupported, "a host-side tensor descriptor cannot be replayed on a GPU yet"))
+            }
+        }
+    }
+}
+
+/// A scalar argument in the bytes that the kernel's parameter has.
+fn scalar(value: Number, ty: &str) -> Result<Slot, Fault> {
+    let int = || {
+        value
+            .as_i64()
+            .ok_or_else(|| Fault::new(FaultKind::Launch, format!("{value:?} passed for a parameter of type {ty}")))
+    };
+    let float = value.as_f64();
+    Ok(Slot::Value(match ty {
+        "i1" | "u1" | "i8" | "u8" => int()?.to_le_bytes()[..1].to_vec(),
+        "i16" | "u16" => int()?.to_le_bytes()[..2].to_vec(),
+        "i32" | "u32" => int()?.to_le_bytes()[..4].to_vec(),
+        "i64" | "u64" => int()?.to_le_bytes().to_vec(),
+        "fp16" => half::f16::from_f64(float).to_le_bytes().to_vec(),
+        "bf16" => half::bf16::from_f64(float).to_le_bytes().to_vec(),
+        "fp32" | "f32" => (float as f32).to_le_bytes().to_vec(),
+        "fp64" => float.to_le_bytes().to_vec(),
+        // An integer that the file got from data_ptr() and passes for a pointer is resolved by the tracer.
+        _ => {
+            return Err(Fault::new(FaultKind::Unsupported, format!("a scalar for a parameter of type {ty}")));
+        }
+    }))
+}
+
+/// Axes as (extent, source stride, destination stride), outermost first: extents of 1 dropped, neighbours that lie
+/// evenly in both views merged.
+fn merged_axes(src: &View, dst: &View) -> Vec<(u64, i64, i64)> {
+    let mut axes: Vec<(u64, i64, i64)> = Vec::new();
+    for axis in 0..src.shape.len() {
+        let (extent, s, t) = (src.shape[axis], src.strides[axis], dst.strides[axis]);
+        match axes.last_mut() {
+            _ if extent == 1 => {}
+            Some(outer) if outer.1 == s * extent as i64 && outer.2 == t * extent as i64 => {
+                *outer = (outer.0 * extent, s, t);
+            }
+            _ => axes.push((extent, s, t)),
+        }
+    }
+    axes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contiguous_axes_merge_and_broadcast_axes_stay() {
+        let contiguous = View::contiguous(Dtype::F32, &[2, 3, 4]);
+        assert_eq!(merged_axes(&contiguous, &contiguous), vec![(24, 1, 1)]);
+        let expanded = View { strides: vec![0, 4, 1], ..contiguous.clone() };
+        assert_eq!(merged_axes(&expanded, &contiguous), vec![(2, 0, 12), (12, 1, 1)]);
+        let transposed = View { strides: vec![12, 1, 3], ..contiguous.clone() };
+        assert_eq!(merged_axes(&transposed, &contiguous), vec![(2, 12, 12), (3, 1, 4), (4, 3, 1)]);
+    }
+
+    #[test]
+    fn scalars_take_the_bytes_of_their_parameter() {
+        assert_eq!(scalar(Number::Int(-1), "i32").unwrap(), Slot::Value(vec![255; 4]));
+        assert_eq!(scalar(Number::Float(0.5), "fp32").unwrap(), Slot::Value(0.5f32.to_le_bytes().to_vec()));
+        assert!(scalar(Number::Float(0.5), "i32").is_err());
+    }
+}

@@ -1,0 +1,95 @@
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use tilewright_contract::{BufferSource, Plan};
+
+/// Contents by where a plan's buffers come from.
+#[derive(Debug, Clone, Default)]
+pub struct Contents {
+    /// Input storages in the order of the signature's `buffers`.
+    pub inputs: Vec<Vec<u8>>,
+    pub state: BTreeMap<String, Vec<u8>>,
+    pub constants: BTreeMap<String, Vec<u8>>,
+}
+
+/// One execution of a plan.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// First contents of each buffer of the plan; `None` is uninitialised memory.
+    pub contents: Vec<Option<Vec<u8>>>,
+    /// Byte that fills uninitialised memory.
+    pub poison: u8,
+    /// For random steps and seeds drawn by the file.
+    pub seed: u64,
+    pub deadline: Option<Instant>,
+}
+
+/// What an execution left behind.
+#[derive(Debug, Clone, Default)]
+pub struct RunResult {
+    /// Final bytes of each buffer of the plan.
+    pub buffers: Vec<Vec<u8>>,
+    /// Who wrote each byte last, where the device knows: 0 nobody, 1 a copy, fill or the contents, 2 a launch.
+    pub shadow: Option<Vec<Vec<u8>>>,
+    /// A launch read memory that nothing had written.
+    pub uninitialised_read: Option<Fault>,
+    /// Device time of the whole plan in microseconds, where the device has a clock.
+    pub device_us: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    OutOfBounds,
+    Misaligned,
+    UninitialisedRead,
+    /// A guard zone beside a buffer was written.
+    Guard,
+    /// `tl.device_assert` failed, or the device reported an illegal instruction.
+    Trap,
+    Launch,
+    Timeout,
+    OutOfMemory,
+    Unsupported,
+    /// The device or its process failed; not the candidate's fault.
+    Infrastructure,
+}
+
+/// An execution that did not end well.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Fault {
+    pub kind: FaultKind,
+    pub message: String,
+    /// Line in the candidate.
+    pub line: Option<u32>,
+}
+
+impl Fault {
+    pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), line: None }
+    }
+}
+
+/// The contents of each buffer of `plan`. A buffer whose source is unknown, or whose size differs from the plan's
+/// claim, is a fault: the plan is hostile input.
+pub fn initial_contents(plan: &Plan, contents: &Contents) -> Result<Vec<Option<Vec<u8>>>, Fault> {
+    plan.buffers
+        .iter()
+        .map(|buffer| {
+            let (bytes, what) = match &buffer.source {
+                BufferSource::Scratch => return Ok(None),
+                BufferSource::Input { index } => (contents.inputs.get(*index), format!("input {index}")),
+                BufferSource::State { name } => (contents.state.get(name), format!("state {name}")),
+                BufferSource::Constant { path } => (contents.constants.get(path), format!("constant {path}")),
+            };
+            let bytes =
+                bytes.ok_or_else(|| Fault::new(FaultKind::Launch, format!("the plan names an unknown {what}")))?;
+            if bytes.len() as u64 != buffer.nbytes {
+                let message =
+                    format!("the plan says that {what} has {} bytes, but it has {}", buffer.nbytes, bytes.len());
+                return Err(Fault::new(FaultKind::Launch, message));
+            }
+            Ok(Some(bytes.clone()))
+        })
+        .collect()
+}

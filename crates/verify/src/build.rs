@@ -1,0 +1,186 @@
+//! Compiled plans, and the devices that run them.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use tilewright_contract::{CompiledKernel, Constexpr, KernelSpec, LaunchOptions, Number, Plan, Step, VerdictKind};
+use tilewright_replay::{CpuDevice, Executable, Fault, FaultKind, Run, RunResult, STEP_MODULE, step_kernels};
+use tilewright_stage::{Compiled, Trace};
+
+use crate::draft::{Draft, Stop};
+use crate::execute::Replay;
+use crate::pipeline::{Candidate, Verifier};
+use crate::target::{Device, launch_limit};
+
+/// Every plan of a candidate, compiled.
+pub(crate) struct Build {
+    pub(crate) plans: Vec<BuiltPlan>,
+}
+
+pub(crate) struct BuiltPlan {
+    /// Index of the case.
+    pub(crate) case: usize,
+    /// 0 for the case's first plan; each further one has another autotune configuration.
+    pub(crate) variant: usize,
+    pub(crate) plan: Plan,
+    /// In the order of the plan's kernels.
+    pub(crate) kernels: Vec<Built>,
+    /// Our own kernels behind copies and fills, with their specialisations; only for a GPU.
+    steps: Vec<(KernelSpec, Built)>,
+    cpu: Option<CpuDevice>,
+}
+
+/// A compiled kernel with its binary (empty if the device does not run binaries).
+#[derive(Clone)]
+pub(crate) struct Built {
+    pub(crate) kernel: CompiledKernel,
+    pub(crate) binary: Vec<u8>,
+    /// PTX or AMD assembly.
+    pub(crate) assembly: Vec<u8>,
+}
+
+impl Build {
+    /// Compiles every specialisation once, checks launches against the target's limits, and prepares the device.
+    pub(crate) fn new(
+        verifier: &Verifier,
+        candidate: &Candidate<'_>,
+        traces: &[Trace],
+        draft: &mut Draft,
+    ) -> Result<Self, Stop> {
+        let specs = unique(traces.iter().flat_map(|trace| &trace.plans).flat_map(|plan| plan.kernels.clone()));
+        let built = compile(verifier, &candidate.cut.module, &specs, draft)?;
+        for (spec, built) in specs.iter().zip(&built) {
+            draft.verdict.resources.insert(kernel_name(spec), built.kernel.resources.clone());
+        }
+        let mut plans = Vec::new();
+        for (case, trace) in traces.iter().enumerate() {
+            for (variant, plan) in trace.plans.iter().enumerate() {
+                let kernels = pick(&plan.kernels, &specs, &built);
+                check_limits(verifier, plan, &kernels)?;
+                let (steps, cpu) = match verifier.options.device {
+                    Device::Cpu => (Vec::new(), Some(CpuDevice::new(kernels.iter().map(|built| &built.kernel))?)),
+                    Device::Cuda(_) => (step_builds(verifier, plan, draft)?, None),
+                };
+                plans.push(BuiltPlan { case, variant, plan: plan.clone(), kernels, steps, cpu });
+            }
+        }
+        Ok(Self { plans })
+    }
+}
+
+impl BuiltPlan {
+    /// The device that runs this plan.
+    pub(crate) fn device<'a>(&'a self, verifier: &'a Verifier) -> impl Replay + 'a {
+        PlanDevice { built: self, verifier }
+    }
+}
+
+struct PlanDevice<'a> {
+    built: &'a BuiltPlan,
+    verifier: &'a Verifier,
+}
+
+impl Replay for PlanDevice<'_> {
+    fn replay(&self, plan: &Plan, run: &Run) -> Result<RunResult, Fault> {
+        if let Some(cpu) = &self.built.cpu {
+            return cpu.run(plan, run);
+        }
+        let kernels = plan.kernels.iter().zip(&self.built.kernels).map(|(spec, built)| built.executable(spec));
+        let steps = self.built.steps.iter().map(|(spec, built)| built.executable(spec));
+        let (kernels, steps): (Vec<_>, Vec<_>) = (kernels.collect(), steps.collect());
+        let lost = || Fault::new(FaultKind::Infrastructure, "no GPU was asked for");
+        self.verifier.cuda(|device| device.run(plan, &kernels, &steps, run)).ok_or_else(lost)?
+    }
+}
+
+impl Built {
+    fn new(verifier: &Verifier, compiled: Compiled) -> Result<Self, Stop> {
+        let read = |digest: &str| {
+            let lost = || Stop::infrastructure("a compiled kernel vanished from the cache");
+            verifier.stage.cache().get(digest).ok_or_else(lost)
+        };
+        let binary = compiled.kernel.binary.as_deref().map(read).transpose()?.unwrap_or_default();
+        Ok(Self { binary, assembly: read(&compiled.asm)?, kernel: compiled.kernel })
+    }
+
+    fn executable<'a>(&'a self, spec: &'a KernelSpec) -> Executable<'a> {
+        Executable { spec, kernel: &self.kernel, binary: &self.binary }
+    }
+}
+
+fn compile(verifier: &Verifier, module: &str, specs: &[KernelSpec], draft: &mut Draft) -> Result<Vec<Built>, Stop> {
+    let start = Instant::now();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let compiled = verifier.stage.compile_all(module, specs, &verifier.options.target, threads);
+    let compiled = compiled.into_iter().collect::<Result<Vec<_>, _>>()?;
+    draft.spent("compile", start.elapsed().as_secs_f64(), compiled.iter().all(|compiled| compiled.cached));
+    compiled.into_iter().map(|compiled| Built::new(verifier, compiled)).collect()
+}
+
+fn step_builds(verifier: &Verifier, plan: &Plan, draft: &mut Draft) -> Result<Vec<(KernelSpec, Built)>, Stop> {
+    let specs = step_kernels(plan);
+    let built = compile(verifier, STEP_MODULE, &specs, draft)?;
+    Ok(specs.into_iter().zip(built).collect())
+}
+
+/// Specialisations in their first order. Few enough for a linear search.
+fn unique(specs: impl Iterator<Item = KernelSpec>) -> Vec<KernelSpec> {
+    let mut unique: Vec<KernelSpec> = Vec::new();
+    for spec in specs {
+        if !unique.contains(&spec) {
+            unique.push(spec);
+        }
+    }
+    unique
+}
+
+fn pick(wanted: &[KernelSpec], specs: &[KernelSpec], built: &[Built]) -> Vec<Built> {
+    let find = |spec: &KernelSpec| specs.iter().position(|known| known == spec).map(|at| built[at].clone());
+    wanted.iter().filter_map(find).collect()
+}
+
+/// What a device refuses, refused on a CPU too.
+fn check_limits(verifier: &Verifier, plan: &Plan, kernels: &[Built]) -> Result<(), Stop> {
+    for step in plan.launches() {
+        let Step::Launch { kernel, grid, line, .. } = step else { continue };
+        if let Some(message) = launch_limit(&verifier.options.target, &kernels[*kernel].kernel, *grid) {
+            let name = kernel_name(&plan.kernels[*kernel]);
+            return Err(Stop::new(VerdictKind::LaunchError, "target-limit", format!("{name}: {message}"))
+                .at(Some(*line))
+                .help("use smaller blocks, fewer stages or fewer warps"));
+        }
+    }
+    Ok(())
+}
+
+/// `softmax(BLOCK=1024)`, with the warps and stages where they are not the default.
+pub(crate) fn kernel_name(spec: &KernelSpec) -> String {
+    let path_name = |path: &str| -> String {
+        path.parse::<usize>().ok().and_then(|at| spec.params.get(at)).map_or(path.into(), |param| param.name.clone())
+    };
+    let constants: BTreeMap<&String, &Constexpr> = spec.constexprs.iter().collect();
+    let mut parts: Vec<String> = constants
+        .into_iter()
+        .filter_map(|(path, value)| match value {
+            Constexpr::Number { value } => Some(format!("{}={}", path_name(path), number(*value))),
+            Constexpr::Str { value } => Some(format!("{}={value:?}", path_name(path))),
+            _ => None,
+        })
+        .collect();
+    let LaunchOptions { num_warps, num_stages, .. } = LaunchOptions::default();
+    if spec.options.num_warps != num_warps {
+        parts.push(format!("num_warps={}", spec.options.num_warps));
+    }
+    if spec.options.num_stages != num_stages {
+        parts.push(format!("num_stages={}", spec.options.num_stages));
+    }
+    format!("{}({})", spec.function, parts.join(", "))
+}
+
+fn number(value: Number) -> String {
+    match value {
+        Number::Bool(b) => b.to_string(),
+        Number::Int(i) => i.to_string(),
+        Number::Float(f) => f.to_string(),
+    }
+}

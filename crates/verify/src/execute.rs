@@ -1,0 +1,215 @@
+//! Replays a plan on the oracle's inputs and compares what it left behind.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use tilewright_contract::{
+    BufferSource, CallData, CaseSignature, ExpectedTensor, Plan, Reason, TensorRef, Trial, VerdictKind,
+};
+use tilewright_replay::{Contents, Fault, Run, RunResult, initial_contents};
+
+use crate::draft::{Stop, reason};
+use crate::problem::OracleSet;
+
+/// Fills memory that nobody wrote: NaN in every float type, and an absurd index.
+pub(crate) const POISON: u8 = 0xFF;
+/// The other poison: a result that changes with it depends on memory that nobody wrote. Finite in every float type.
+const OTHER_POISON: u8 = 0x3C;
+
+/// Runs a plan once on some device.
+pub(crate) trait Replay {
+    fn replay(&self, plan: &Plan, run: &Run) -> Result<RunResult, Fault>;
+}
+
+/// One plan on one trial.
+pub(crate) struct TrialRun<'a, 'd> {
+    pub(crate) device: &'d dyn Replay,
+    pub(crate) plan: &'a Plan,
+    pub(crate) oracle: &'a OracleSet,
+    pub(crate) signature: &'a CaseSignature,
+    pub(crate) trial: &'a Trial,
+    /// Contents of the constants that the candidate's `__init__` makes.
+    pub(crate) constants: &'a BTreeMap<String, Vec<u8>>,
+    pub(crate) deadline: Instant,
+}
+
+/// A tensor that a call left behind, in logical order, to be compared with the oracle's.
+pub(crate) struct Observation<'a> {
+    pub(crate) expected: &'a ExpectedTensor,
+    /// Which call of the trial, from 0.
+    pub(crate) call: usize,
+    pub(crate) got: Vec<u8>,
+}
+
+/// What one plan did on one trial.
+#[derive(Default)]
+pub(crate) struct TrialOutcome<'a> {
+    pub(crate) observations: Vec<Observation<'a>>,
+    pub(crate) device_us: Option<f64>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl<'a> TrialRun<'a, '_> {
+    /// Calls the plan as often as the oracle called the reference, state carried along, and checks each call.
+    pub(crate) fn outcome(&self) -> Result<TrialOutcome<'a>, Stop> {
+        let mut outcome = TrialOutcome::default();
+        let mut state: BTreeMap<String, Vec<u8>> = self
+            .signature
+            .state
+            .iter()
+            .zip(&self.trial.state)
+            .map(|(named, blob)| (named.name.clone(), self.oracle.bytes(*blob).to_vec()))
+            .collect();
+        for (number, call) in self.trial.calls.iter().enumerate() {
+            self.call(number, call, &mut state, &mut outcome)?;
+        }
+        Ok(outcome)
+    }
+
+    fn call(
+        &self,
+        number: usize,
+        call: &'a CallData,
+        state: &mut BTreeMap<String, Vec<u8>>,
+        outcome: &mut TrialOutcome<'a>,
+    ) -> Result<(), Stop> {
+        let inputs: Vec<Vec<u8>> = call.inputs.iter().map(|blob| self.oracle.bytes(*blob).to_vec()).collect();
+        let contents = Contents { inputs, state: state.clone(), constants: self.constants.clone() };
+        let run = Run {
+            contents: initial_contents(self.plan, &contents)?,
+            poison: POISON,
+            seed: self.trial.seed.wrapping_add(number as u64),
+            deadline: Some(self.deadline),
+        };
+        let result = self.device.replay(self.plan, &run)?;
+        if outcome.device_us.is_none() {
+            outcome.device_us = result.device_us;
+        }
+        if number == 0 {
+            self.check_poison(&run, &result, outcome)?;
+        }
+        self.check_writers(call, &result)?;
+        self.observe(number, call, &contents, &result, outcome)?;
+        for (buffer, bytes) in self.plan.buffers.iter().zip(&result.buffers) {
+            if let BufferSource::State { name } = &buffer.source {
+                state.insert(name.clone(), bytes.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs again over other poison, unless the device knows that nothing read it: what changes depends on memory
+    /// that nobody wrote.
+    fn check_poison(&self, run: &Run, result: &RunResult, outcome: &mut TrialOutcome<'a>) -> Result<(), Stop> {
+        if result.shadow.is_some() && result.uninitialised_read.is_none() {
+            return Ok(());
+        }
+        let again = self.device.replay(self.plan, &Run { poison: OTHER_POISON, ..run.clone() })?;
+        let differs = self.observed().into_iter().any(|(_, tensor)| {
+            let bytes = |result: &RunResult| tensor.view.gather(&result.buffers[tensor.buffer]);
+            bytes(result) != bytes(&again)
+        });
+        match (&result.uninitialised_read, differs) {
+            (Some(fault), true) => Err(Stop::from(fault.clone()).help(
+                "initialise the buffer (torch.zeros, or a store that covers it) before a kernel reads or adds to it",
+            )),
+            (None, true) if result.shadow.is_none() => Err(Stop::new(
+                VerdictKind::MemoryFault,
+                "uninitialised-read",
+                "the results change with the contents of memory that nothing wrote, or from run to run",
+            )),
+            (Some(fault), false) => {
+                outcome.notes.push(format!("{} (without effect on the results)", fault.message));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Every output element must be written, and last by a launch unless the reference only moves data there.
+    fn check_writers(&self, call: &CallData, result: &RunResult) -> Result<(), Stop> {
+        let Some(shadow) = &result.shadow else { return Ok(()) };
+        for (path, tensor) in self.observed() {
+            let name = format!("output{path}");
+            let copy_only = expected(call, &name).is_some_and(|expected| expected.copy_only);
+            let states = tensor.view.offsets().map(|at| shadow[tensor.buffer][at]);
+            let (mut unwritten, mut unlaunched) = (0u64, 0u64);
+            for state in states {
+                unwritten += u64::from(state == 0);
+                unlaunched += u64::from(state == 1);
+            }
+            let numel = tensor.view.numel();
+            if unwritten > 0 {
+                let message = format!("{name}: {unwritten} of {numel} elements were never written");
+                return Err(Stop::new(VerdictKind::MemoryFault, "unwritten-output", message)
+                    .help("cover the whole output: check the grid (triton.cdiv) and the masks"));
+            }
+            if unlaunched > 0 && !copy_only {
+                let message = format!("{name}: {unlaunched} of {numel} elements were not written by a kernel");
+                return Err(Stop::new(VerdictKind::Rejected, "not-written-by-kernel", message)
+                    .help("store every output element in a Triton kernel"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what is to be compared; what the reference does not modify must be as it was.
+    fn observe(
+        &self,
+        number: usize,
+        call: &'a CallData,
+        before: &Contents,
+        result: &RunResult,
+        outcome: &mut TrialOutcome<'a>,
+    ) -> Result<(), Stop> {
+        let after = self.after(before, result);
+        let mut observe = |expected, got| outcome.observations.push(Observation { expected, call: number, got });
+        for (path, tensor) in self.observed() {
+            if let Some(expected) = expected(call, &format!("output{path}")) {
+                observe(expected, tensor.view.gather(&result.buffers[tensor.buffer]));
+            }
+        }
+        for (index, (bytes, input)) in after.inputs.into_iter().zip(&before.inputs).enumerate() {
+            match expected(call, &format!("input[{index}]")) {
+                Some(expected) => observe(expected, bytes),
+                None if bytes != *input => return Err(modified("input-modified", &format!("input {index}"))),
+                None => {}
+            }
+        }
+        for (name, bytes) in after.state {
+            match expected(call, &format!("state.{name}")) {
+                Some(expected) => observe(expected, bytes),
+                None if before.state.get(&name) != Some(&bytes) => return Err(modified("state-modified", &name)),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Inputs and state as the plan left them; what it does not touch stays as it was.
+    fn after(&self, before: &Contents, result: &RunResult) -> Contents {
+        let mut after = before.clone();
+        for (buffer, bytes) in self.plan.buffers.iter().zip(&result.buffers) {
+            match &buffer.source {
+                BufferSource::Input { index } => after.inputs[*index] = bytes.clone(),
+                BufferSource::State { name } => drop(after.state.insert(name.clone(), bytes.clone())),
+                BufferSource::Constant { .. } | BufferSource::Scratch => {}
+            }
+        }
+        after
+    }
+
+    fn observed(&self) -> Vec<(String, &TensorRef)> {
+        self.plan.output.tensors()
+    }
+}
+
+fn expected<'a>(call: &'a CallData, path: &str) -> Option<&'a ExpectedTensor> {
+    call.expected.tensors.iter().find(|tensor| tensor.path == path)
+}
+
+fn modified(code: &str, what: &str) -> Stop {
+    let message = format!("{what} is modified, but the reference leaves it as it was");
+    let reason = Reason { help: Some("write the result into a tensor of its own".into()), ..reason(code, message) };
+    Stop { kind: VerdictKind::Incorrect, reasons: vec![reason] }
+}

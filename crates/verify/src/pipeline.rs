@@ -1,0 +1,241 @@
+//! The main path: screen, trace, compile, replay, judge; one verdict.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use rayon::prelude::*;
+use tilewright_contract::{Finding, OracleCase, Reason, Tier, Timing, Trial, Verdict, VerdictKind};
+use tilewright_judge::{Judged, OWN_CASE, Tally, check_output};
+use tilewright_replay::cuda::CudaDevice;
+use tilewright_screen::Cut;
+use tilewright_stage::{KernelSite, Stage, Trace, TraceRequest};
+
+use crate::build::{Build, BuiltPlan};
+use crate::draft::{Draft, Stop, stop_at};
+use crate::execute::{POISON, TrialOutcome, TrialRun};
+use crate::options::{Mode, Options};
+use crate::problem::{OracleSet, Problem, identify};
+use crate::target::Device;
+use crate::weights::Weights;
+use crate::{direct, judging, keep};
+
+/// Autotune configurations of a candidate that are traced, compiled and, on a CPU, executed.
+const MAX_VARIANTS: u32 = 64;
+
+/// Executions of a plan that are timed on a GPU.
+const TIMED_CALLS: u32 = 20;
+
+/// Verifies candidates. One zygote, one cache and, for a GPU, one executor process serve all of them.
+pub struct Verifier {
+    pub(crate) stage: Stage,
+    pub(crate) options: Options,
+    pub(crate) cuda: Option<Mutex<CudaDevice>>,
+}
+
+/// A candidate on its way through the stages.
+pub(crate) struct Candidate<'a> {
+    pub(crate) problem: &'a Problem,
+    /// The problem's data under random weights: what every candidate starts from.
+    pub(crate) oracle: &'a OracleSet,
+    pub(crate) source: String,
+    pub(crate) cut: Cut,
+    pub(crate) deadline: Instant,
+}
+
+/// One execution: a plan on a trial.
+struct TrialOf<'a> {
+    built: &'a BuiltPlan,
+    case: &'a OracleCase,
+    trial: &'a Trial,
+}
+
+impl Verifier {
+    pub fn new(stage: Stage, options: Options) -> Self {
+        let cuda = match options.device {
+            Device::Cpu => None,
+            Device::Cuda(ordinal) => Some(Mutex::new(CudaDevice::new(ordinal, TIMED_CALLS))),
+        };
+        Self { stage, options, cuda }
+    }
+
+    /// Verifies one candidate. Never fails: whatever happens is in the verdict.
+    pub fn verify(&self, problem: &Problem, path: &Path, source: &[u8]) -> Verdict {
+        let mut draft = Draft::new(&self.options, problem.id.clone(), identify(path, source));
+        let outcome = self.decide(problem, source, &mut draft);
+        draft.finish(outcome)
+    }
+
+    /// The stages in order; the first one that decides ends it.
+    fn decide(&self, problem: &Problem, source: &[u8], draft: &mut Draft) -> Result<(), Stop> {
+        let deadline = Instant::now() + self.options.timeout;
+        draft.spent("oracle", problem.seconds, false);
+        let oracle = problem.oracle.as_ref().map_err(Clone::clone)?;
+        oracle.data.notes.iter().for_each(|note| draft.note(note.clone()));
+        let cut = draft.stage("screen", || tilewright_screen::cut(source))?;
+        draft.see(&cut.findings);
+        stop_at(&proofs(&cut.findings))?;
+        let source = String::from_utf8_lossy(source).into_owned();
+        let candidate = Candidate { problem, oracle, source, cut, deadline };
+        if self.options.mode == Mode::Direct {
+            return direct::decide(self, &candidate, draft);
+        }
+        let traces = draft.stage("trace", || self.trace(&candidate))?;
+        for trace in &traces {
+            stop_at_trace(trace, &candidate.cut, draft)?;
+        }
+        let weights = draft.stage("weights", || self.match_weights(&candidate, &traces))?;
+        weights.report(draft);
+        let oracle = weights.oracle(&candidate);
+        for (trace, case) in traces.iter().zip(&oracle.data.cases) {
+            check_contract(trace, case)?;
+        }
+        let build = Build::new(self, &candidate, &traces, draft)?;
+        keep::write(self, &candidate, &traces, &build, oracle)?;
+        let judged = self.replay(&candidate, &build, &weights, draft)?;
+        draft.judged(judged, &weights)
+    }
+
+    /// One trace for each case, side by side: cases differ in shapes, so their plans differ in grids and constants.
+    fn trace(&self, candidate: &Candidate<'_>) -> Result<Vec<Trace>, Stop> {
+        let traces: Vec<_> =
+            candidate.oracle.data.cases.par_iter().map(|case| self.trace_case(candidate, case)).collect();
+        traces.into_iter().collect()
+    }
+
+    fn trace_case(&self, candidate: &Candidate<'_>, case: &OracleCase) -> Result<Trace, Stop> {
+        let kernels = &candidate.cut.kernels;
+        let kernels: Vec<_> =
+            kernels.iter().map(|kernel| KernelSite { name: kernel.name.clone(), line: kernel.line }).collect();
+        Ok(self.stage.trace(&TraceRequest {
+            source: &candidate.source,
+            signature: &case.signature,
+            kernels: &kernels,
+            target: &self.options.target,
+            // Configurations differ in tiles: each is executed on the problem's own case.
+            max_variants: if case.signature.case == OWN_CASE { MAX_VARIANTS } else { 1 },
+        })?)
+    }
+
+    /// Every plan on its trials, judged in order.
+    fn replay(
+        &self,
+        candidate: &Candidate<'_>,
+        build: &Build,
+        weights: &Weights,
+        draft: &mut Draft,
+    ) -> Result<Judged, Stop> {
+        let oracle = weights.oracle(candidate);
+        let mut tally = Tally::new(self.options.profiles.clone(), Some(POISON));
+        let trials = trials(build, oracle);
+        let outcomes: Vec<_> = draft.stage("replay", || match self.options.device {
+            Device::Cpu => {
+                trials.par_iter().map(|trial| self.run_trial(trial, oracle, weights, candidate.deadline)).collect()
+            }
+            Device::Cuda(_) => {
+                trials.iter().map(|trial| self.run_trial(trial, oracle, weights, candidate.deadline)).collect()
+            }
+        });
+        let start = Instant::now();
+        for (trial, outcome) in trials.iter().zip(outcomes) {
+            let outcome = outcome.map_err(|stop| trial.place(stop))?;
+            outcome.notes.iter().for_each(|note| draft.note(note.clone()));
+            if let Some(device_us) = outcome.device_us.filter(|_| draft.verdict.timing.is_none()) {
+                draft.verdict.timing = Some(Timing { device_us, calls: TIMED_CALLS });
+            }
+            judging::add(&mut tally, &trial.case.signature.case, trial.trial, &outcome.observations, oracle)?;
+        }
+        draft.spent("judge", start.elapsed().as_secs_f64(), false);
+        Ok(tally.finish())
+    }
+
+    fn run_trial<'a>(
+        &self,
+        trial: &TrialOf<'a>,
+        oracle: &'a OracleSet,
+        weights: &'a Weights,
+        deadline: Instant,
+    ) -> Result<TrialOutcome<'a>, Stop> {
+        let run = TrialRun {
+            device: &trial.built.device(self),
+            plan: &trial.built.plan,
+            oracle,
+            signature: &trial.case.signature,
+            trial: trial.trial,
+            constants: weights.constants(trial.built.case),
+            deadline,
+        };
+        run.outcome()
+    }
+
+    /// Has the GPU to itself while `work` runs.
+    pub(crate) fn cuda<T>(&self, work: impl FnOnce(&mut CudaDevice) -> T) -> Option<T> {
+        self.cuda.as_ref().map(|device| work(&mut device.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+impl TrialOf<'_> {
+    /// Says in which configuration and on which inputs it happened, where those are not the problem's own.
+    fn place(&self, mut stop: Stop) -> Stop {
+        let mut words = Vec::new();
+        if let Some(choice) = self.built.plan.choices.iter().find(|choice| choice.index > 0) {
+            words.push(format!("{} under {}", choice.function, choice.config));
+        }
+        if self.case.signature.case != OWN_CASE {
+            words.push(format!("case {}", self.case.signature.case));
+        }
+        if !words.is_empty()
+            && let Some(reason) = stop.reasons.first_mut()
+        {
+            reason.message = format!("{} ({})", reason.message, words.join(", "));
+        }
+        stop
+    }
+}
+
+/// The first plan of each case on every trial; each further configuration on the case's first trial.
+fn trials<'a>(build: &'a Build, oracle: &'a OracleSet) -> Vec<TrialOf<'a>> {
+    let mut trials = Vec::new();
+    for built in &build.plans {
+        let case = &oracle.data.cases[built.case];
+        let taken = if built.variant == 0 { case.trials.len() } else { 1 };
+        trials.extend(case.trials.iter().take(taken).map(|trial| TrialOf { built, case, trial }));
+    }
+    trials
+}
+
+fn proofs(findings: &[Finding]) -> Vec<Finding> {
+    findings.iter().filter(|finding| finding.tier == Tier::Proof).cloned().collect()
+}
+
+/// Stops at what the tracer saw. A kernel that the screen could not cut out is explained by the screen.
+fn stop_at_trace(trace: &Trace, cut: &Cut, draft: &mut Draft) -> Result<(), Stop> {
+    for plan in &trace.plans {
+        draft.see(&plan.findings);
+        stop_at(&plan.findings).map_err(|mut stop| {
+            if stop.reasons.iter().any(|reason| reason.code == "kernel-not-in-file") {
+                let explained = cut.findings.iter().filter(|finding| finding.tier == Tier::Untraceable);
+                stop.reasons.extend(explained.map(Reason::from));
+            }
+            stop
+        })?;
+        if plan.launches().next().is_none() {
+            let message = "forward launches no Triton kernel";
+            return Err(Stop::new(VerdictKind::Rejected, "no-launch", message)
+                .help("compute the outputs in kernels that forward launches"));
+        }
+    }
+    Ok(())
+}
+
+/// Structure, shape, dtype and aliasing of the outputs, before anything runs.
+fn check_contract(trace: &Trace, case: &OracleCase) -> Result<(), Stop> {
+    let Some(call) = case.trials.first().and_then(|trial| trial.calls.first()) else { return Ok(()) };
+    for plan in &trace.plans {
+        let reasons = check_output(&call.expected, &plan.output, &plan.buffers);
+        if !reasons.is_empty() {
+            return Err(Stop { kind: VerdictKind::Incorrect, reasons });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use tempfile::TempDir;
+use tilewright_contract::{Blob, CandidateId, OracleData, VerdictKind};
+use tilewright_stage::{DataFile, OracleRequest, StageError, Weights};
+
+use crate::draft::Stop;
+use crate::options::Options;
+use crate::pipeline::Verifier;
+use crate::target::Device;
+
+/// A problem with its oracle data, shared by all its candidates. Holds secrets: it stays in this process.
+pub struct Problem {
+    pub(crate) path: PathBuf,
+    pub(crate) id: CandidateId,
+    /// Weights drawn anew for each trial; or why there are none.
+    pub(crate) oracle: Result<OracleSet, Stop>,
+    /// Weights as the reference's `__init__` makes them under `init_seed`; made when a candidate needs it.
+    pub(crate) initial: Mutex<Option<Arc<OracleSet>>>,
+    /// Unrelated to every input seed.
+    pub(crate) init_seed: u64,
+    pub(crate) seconds: f64,
+}
+
+/// Oracle data with the bytes that its blobs refer to.
+pub(crate) struct OracleSet {
+    pub(crate) data: OracleData,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) file: DataFile,
+    _folder: TempDir,
+}
+
+impl OracleSet {
+    /// The bytes of a blob: every blob was checked against the file when it was read.
+    pub(crate) fn bytes(&self, blob: Blob) -> &[u8] {
+        &self.bytes[blob.offset as usize..][..blob.nbytes as usize]
+    }
+}
+
+impl Problem {
+    pub fn digest(&self) -> &str {
+        &self.id.digest
+    }
+}
+
+impl Verifier {
+    /// Reads a problem and asks the oracle for its data. What goes wrong becomes the verdict of each candidate.
+    pub fn load(&self, path: &Path) -> Problem {
+        let start = std::time::Instant::now();
+        let source = std::fs::read(path).unwrap_or_default();
+        Problem {
+            path: path.to_owned(),
+            id: identify(path, &source),
+            oracle: self.oracle(path, Weights::Random),
+            initial: Mutex::new(None),
+            init_seed: derive(self.options.seed, b"init"),
+            seconds: start.elapsed().as_secs_f64(),
+        }
+    }
+
+    /// Oracle data of a problem under one rule for its weights.
+    pub(crate) fn oracle(&self, path: &Path, weights: Weights) -> Result<OracleSet, Stop> {
+        let io = |error: std::io::Error| Stop::infrastructure(format!("failed to keep oracle data: {error}"));
+        let folder = tempfile::Builder::new().prefix("tilewright-oracle-").tempdir().map_err(io)?;
+        let data_path = folder.path().join("data");
+        let data = self
+            .stage
+            .oracle(&OracleRequest {
+                problem: path.to_owned(),
+                seed: derive(self.options.seed, b"inputs"),
+                trials: self.options.trials,
+                regimes: true,
+                device: oracle_device(&self.options),
+                max_bytes: max_bytes(),
+                threads: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+                data: data_path.clone(),
+                weights,
+            })
+            .map_err(problem_stop)?;
+        if let Some(defect) = &data.defect {
+            return Err(Stop::new(VerdictKind::ProblemDefect, "problem", defect.clone()));
+        }
+        let bytes = std::fs::read(&data_path).map_err(io)?;
+        let file = DataFile::open(&data_path).map_err(io)?;
+        let set = OracleSet { data, bytes, file, _folder: folder };
+        if set.blobs().any(|blob| blob.offset.saturating_add(blob.nbytes) > set.bytes.len() as u64) {
+            return Err(Stop::infrastructure("the oracle names data that it did not write"));
+        }
+        Ok(set)
+    }
+}
+
+impl OracleSet {
+    fn blobs(&self) -> impl Iterator<Item = Blob> {
+        let trials = self.data.cases.iter().flat_map(|case| &case.trials);
+        trials.flat_map(|trial| {
+            let calls = trial.calls.iter().flat_map(|call| {
+                let tensors = call.expected.tensors.iter().flat_map(|tensor| [Some(tensor.native), tensor.float64]);
+                call.inputs.iter().copied().chain(tensors.flatten())
+            });
+            trial.state.iter().copied().chain(calls)
+        })
+    }
+}
+
+/// A problem whose file does not work is the problem's fault; one that does not fit is this machine's.
+fn problem_stop(error: StageError) -> Stop {
+    match error {
+        StageError::Candidate(failure) if failure.kind == "too-large" => {
+            Stop::infrastructure(failure.message.clone()).help("add smaller shapes to the problem as CASES")
+        }
+        StageError::Candidate(failure) if failure.kind == "no-device" => Stop::infrastructure(failure.message.clone()),
+        StageError::Candidate(failure) if failure.kind == "unsupported" => {
+            Stop::new(VerdictKind::Unsupported, "problem", failure.to_string())
+        }
+        StageError::Candidate(failure) => Stop::new(VerdictKind::ProblemDefect, "problem", failure.to_string()),
+        StageError::Death { ref output, .. } => {
+            let last = output.trim().lines().last().unwrap_or_default();
+            Stop::new(VerdictKind::ProblemDefect, "problem", format!("{error} {last}").trim())
+        }
+        other => Stop::infrastructure(other.to_string()),
+    }
+}
+
+/// The reference runs where the candidate runs.
+fn oracle_device(options: &Options) -> String {
+    match options.device {
+        Device::Cpu => "cpu".into(),
+        Device::Cuda(ordinal) => format!("cuda:{ordinal}"),
+    }
+}
+
+/// Half of the memory that is free: inputs and outputs lie in the oracle's process and then in ours.
+fn max_bytes() -> u64 {
+    let free = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+        line.split_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    free.map_or(4 << 30, |kib| kib * 1024 / 2)
+}
+
+/// A seed for one purpose that tells nothing about those for others.
+fn derive(seed: u64, purpose: &[u8]) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&seed.to_le_bytes()).update(purpose);
+    let mut word = [0; 8];
+    word.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    // torch takes seeds of 63 bits.
+    u64::from_le_bytes(word) >> 1
+}
+
+/// Path and digest of a file.
+pub(crate) fn identify(path: &Path, bytes: &[u8]) -> CandidateId {
+    CandidateId { path: path.display().to_string(), digest: digest(bytes) }
+}
+
+/// Digest of a file as verdicts give it.
+pub fn digest(bytes: &[u8]) -> String {
+    format!("blake3:{}", blake3::hash(bytes).to_hex())
+}

@@ -64,6 +64,14 @@ impl<'s, 'a> Names<'s, 'a> {
         self.paths(expr, scope).iter().any(|path| wanted.contains(&path.as_str()))
     }
 
+    /// Whether the paths of something are `good`, apart from guesses about a name that the file does not bind.
+    pub(crate) fn settled(&self, paths: &[String], good: impl Fn(&str) -> bool) -> bool {
+        let guess = |path: &str| {
+            path.starts_with("builtins.") || self.scopes.stars.iter().any(|star| path.starts_with(star.module))
+        };
+        paths.iter().any(|path| good(path)) && paths.iter().all(|path| good(path) || guess(path))
+    }
+
     fn collect(&self, expr: &Expr, scope: ScopeId, steps: &mut usize, found: &mut Vec<String>) {
         if *steps == 0 {
             return;
@@ -97,6 +105,7 @@ impl<'s, 'a> Names<'s, 'a> {
     fn collect_name(&self, name: &str, scope: ScopeId, steps: &mut usize, found: &mut Vec<String>) {
         let Some((home, bindings)) = self.scopes.lookup(name, scope) else {
             found.push(format!("builtins.{name}"));
+            found.extend(self.scopes.stars.iter().take(STEPS).map(|star| format!("{}.{name}", star.module)));
             return;
         };
         for binding in bindings {

@@ -25,8 +25,6 @@ pub(crate) struct Scope<'a> {
     pub(crate) kind: ScopeKind,
     pub(crate) parent: Option<ScopeId>,
     pub(crate) bindings: BTreeMap<&'a str, Vec<Binding<'a>>>,
-    /// Modules that are star-imported here.
-    pub(crate) stars: Vec<&'a str>,
     /// Names declared `global` here, and those declared `nonlocal`.
     outer: HashMap<&'a str, ScopeId>,
 }
@@ -60,8 +58,18 @@ pub(crate) enum BindingKind<'a> {
     Other,
 }
 
+/// A star import: it may bind any name of the module.
+#[derive(Debug)]
+pub(crate) struct Star<'a> {
+    pub(crate) module: &'a str,
+    pub(crate) stmt: &'a Stmt,
+    pub(crate) at: TextSize,
+}
+
 #[derive(Debug)]
 pub(crate) struct Scopes<'a> {
+    /// `from module import *`, in source order.
+    pub(crate) stars: Vec<Star<'a>>,
     scopes: Vec<Scope<'a>>,
     by_range: HashMap<TextRange, ScopeId>,
 }
@@ -69,7 +77,7 @@ pub(crate) struct Scopes<'a> {
 impl<'a> Scopes<'a> {
     pub(crate) fn of(module: &'a ModModule) -> Self {
         let root = Scope::new(ScopeKind::Module, None);
-        let scopes = Self { scopes: vec![root], by_range: HashMap::new() };
+        let scopes = Self { stars: Vec::new(), scopes: vec![root], by_range: HashMap::new() };
         let mut walker = Walker {
             hooks: Builder { scopes, inside: vec![Vec::new()], bound: HashSet::new(), stmts: Vec::new() },
             scope: MODULE,
@@ -131,7 +139,7 @@ impl<'a> Scopes<'a> {
 
 impl Scope<'_> {
     fn new(kind: ScopeKind, parent: Option<ScopeId>) -> Self {
-        Self { kind, parent, bindings: BTreeMap::new(), stars: Vec::new(), outer: HashMap::new() }
+        Self { kind, parent, bindings: BTreeMap::new(), outer: HashMap::new() }
     }
 }
 
@@ -365,7 +373,7 @@ impl<'a> Hooks<'a> for Builder<'a> {
                 let dots = ".".repeat(import.level as usize);
                 for alias in &import.names {
                     if &*alias.name == "*" {
-                        self.scopes.scopes[scope].stars.push(module);
+                        self.scopes.stars.push(Star { module, stmt, at: alias.start() });
                         continue;
                     }
                     let path = format!("{dots}{module}.{}", alias.name);

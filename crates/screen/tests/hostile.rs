@@ -127,7 +127,11 @@ fn long_chains_of_names_take_no_time() {
     let chain: String = (1..20_000).map(|i| format!("a{i} = a{}\n", i - 1)).collect();
     let forks: String = (0..20_000).map(|i| format!("a = a.b{i} or a\n")).collect();
     let kernel = "import triton\n@triton.jit\ndef k(x):\n    a19999\n    a\na0 = 1\n";
+    let web: String =
+        (0..8_000).map(|i| format!("@triton.jit\ndef k{i}(x):\n    k{}(x); k{}(x)\n", i + 1, i + 2)).collect();
     let start = std::time::Instant::now();
+    cut(format!("import triton\n{web}def k8000(x): pass\n").as_bytes()).unwrap();
+    cut(format!("import triton\n{web}").as_bytes()).unwrap();
     cut(format!("{kernel}{chain}").as_bytes()).unwrap();
     cut(format!("{kernel}{forks}").as_bytes()).unwrap();
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());

@@ -10,7 +10,7 @@ use super::discover::{Discovered, Form, Jitted, wrapped};
 use super::obstacle::{Obstacle, Reason};
 use super::pure::{Impure, Key, Need, Purity, defaults};
 use crate::names::Names;
-use crate::scope::{Binding, BindingKind, Hooks, ScopeId, ScopeKind, Scopes, Walker};
+use crate::scope::{Binding, BindingKind, Hooks, MODULE, ScopeId, ScopeKind, Scopes, Star, Walker};
 use crate::source::Source;
 
 /// A piece of the kernel-only module.
@@ -52,6 +52,9 @@ struct Node<'a> {
 }
 
 const MAX_STEPS: usize = 1 << 20;
+
+/// Stands for whatever the file's star imports bind.
+const STARS: &str = "*";
 
 /// Lines listed in one message.
 const MAX_LINES: usize = 5;
@@ -117,6 +120,9 @@ impl<'s, 'a> Closure<'s, 'a> {
 
     fn resolve(&self, key: Key<'a>) -> Result<Node<'a>, Obstacle> {
         let (scope, name) = key;
+        if name == STARS {
+            return Ok(self.stars());
+        }
         let bindings = self.scopes.get(scope).bindings.get(name).map_or(&[][..], Vec::as_slice);
         let Some(first) = bindings.first() else {
             return Ok(Node { items: Vec::new(), needs: Vec::new() });
@@ -138,6 +144,12 @@ impl<'s, 'a> Closure<'s, 'a> {
             Live::Function(def) => self.function(def, scope),
             Live::Value(binding, value) => self.value(name, binding, value, scope),
         }
+    }
+
+    /// The star imports from Triton.
+    fn stars(&self) -> Node<'a> {
+        let known = self.scopes.stars.iter().filter(|star| is_known_module(star.module));
+        Node { items: known.map(|star| Item::Import { stmt: star.stmt, at: star.at }).collect(), needs: Vec::new() }
     }
 
     /// Whether a scope lies in a function that is cut out as a whole.
@@ -180,6 +192,11 @@ impl<'s, 'a> Closure<'s, 'a> {
             && self.found.jitted.get(&def.range()).is_some_and(|jitted| jitted.form.wrapper)
         {
             return Ok(Live::Function(def));
+        }
+        let replaced = |star: &&Star<'a>| !is_known_module(star.module) && star.at > bindings[0].at;
+        if let Some(star) = self.scopes.stars.iter().find(replaced) {
+            let message = format!("it uses `{name}`, which `from {} import *` may replace", star.module);
+            return Err(Obstacle::new(Reason::Reassigned, star.at, message));
         }
         let plain = bindings.iter().all(|b| matches!(b.kind, BindingKind::Function(_)) && b.inside.is_empty());
         let binding = match bindings {
@@ -286,6 +303,7 @@ impl<'s, 'a> Closure<'s, 'a> {
         self.keywords(form)?;
         needs.append(&mut self.signature(def, jitted.scope)?);
         needs.append(&mut self.free_names(def));
+        needs.push(Need { key: (MODULE, STARS), at: def.name.start() });
         Ok(Node { items: vec![Item::Kernel { def, form }], needs })
     }
 
@@ -382,10 +400,10 @@ impl<'s, 'a> Closure<'s, 'a> {
         guard.orelse.is_empty()
             && guard.finalbody.is_empty()
             && std::iter::once(&guard.body).chain(handlers).flatten().all(|stmt| match stmt {
-                Stmt::Import(import) => import.names.iter().all(|alias| is_known_module(&alias.name)),
+                Stmt::Import(import) => import.names.iter().all(|alias| is_present(&alias.name)),
                 Stmt::ImportFrom(import) => {
                     import.level == 0
-                        && import.module.as_ref().is_some_and(|module| is_known_module(module))
+                        && import.module.as_ref().is_some_and(|module| is_present(module))
                         && import.names.iter().all(|alias| &*alias.name != "*")
                 }
                 Stmt::Assign(assign) => {
@@ -404,7 +422,12 @@ enum Live<'a> {
 }
 
 /// Modules that are there whenever a candidate runs at all.
-fn is_known_module(module: &str) -> bool {
+fn is_present(module: &str) -> bool {
+    is_known_module(module) || module == "torch"
+}
+
+/// Modules that the kernel-only module may import.
+pub(crate) fn is_known_module(module: &str) -> bool {
     matches!(module.split('.').next(), Some("triton" | "math"))
 }
 
@@ -412,17 +435,13 @@ fn is_known_module(module: &str) -> bool {
 pub(crate) fn keeps_annotation(annotation: &Expr, scope: ScopeId, names: &Names<'_, '_>) -> bool {
     match annotation {
         Expr::StringLiteral(_) | Expr::NoneLiteral(_) => true,
-        Expr::Name(_) | Expr::Attribute(_) => {
-            let paths = names.paths(annotation, scope);
-            !paths.is_empty()
-                && paths.iter().all(|path| {
-                    path.starts_with("triton.language.")
-                        || matches!(
-                            path.as_str(),
-                            "builtins.int" | "builtins.float" | "builtins.bool" | "builtins.str" | "builtins.tuple"
-                        )
-                })
-        }
+        Expr::Name(_) | Expr::Attribute(_) => names.settled(&names.paths(annotation, scope), |path| {
+            path.starts_with("triton.language.")
+                || matches!(
+                    path,
+                    "builtins.int" | "builtins.float" | "builtins.bool" | "builtins.str" | "builtins.tuple"
+                )
+        }),
         _ => false,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use ruff_python_ast::{ExceptHandler, Expr, Keyword, Stmt, StmtFunctionDef, StmtTry};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::closure::{Item, Needed, keeps_annotation};
+use super::closure::{Item, Needed, is_known_module, keeps_annotation};
 use super::discover::Form;
 use crate::names::Names;
 use crate::scope::ScopeId;
@@ -191,6 +191,8 @@ impl<'s, 'a> Emitter<'s, 'a> {
 
     fn simple(&self, stmt: &Stmt) -> Option<String> {
         match stmt {
+            Stmt::Import(import) if !import.names.iter().all(|alias| is_known_module(&alias.name)) => None,
+            Stmt::ImportFrom(from) if !from.module.as_ref().is_some_and(|module| is_known_module(module)) => None,
             Stmt::Import(_) | Stmt::ImportFrom(_) => import(stmt, None),
             Stmt::Assign(assign) => {
                 let target = self.source.slice(assign.targets.first()?.range());

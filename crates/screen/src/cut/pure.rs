@@ -98,6 +98,7 @@ impl<'a> Purity<'_, 'a> {
                 Ok(())
             }
             None if matches!(name, "float" | "int" | "bool" | "str" | "tuple") => Ok(()),
+            None if !self.scopes.stars.is_empty() => Ok(()),
             None => Err(Impure { what: format!("`{name}` is not defined in the file"), at }),
         }
     }
@@ -108,7 +109,7 @@ impl<'a> Purity<'_, 'a> {
             return Err(Impure { what: format!("`{attr}` is private"), at: whole.start() });
         }
         let paths = self.names.paths(whole, scope);
-        let known = !paths.is_empty() && paths.iter().all(|path| is_stable(path));
+        let known = self.names.settled(&paths, is_stable);
         let root_is_local = self.local.is_some() && paths.is_empty();
         if known || root_is_local || attr == "value" {
             return self.base(base, scope);
@@ -134,7 +135,7 @@ impl<'a> Purity<'_, 'a> {
         let pure = !starred
             && match &*call.func {
                 Expr::Name(name) => match self.scopes.lookup(&name.id, scope) {
-                    None => BUILTIN_CALLS.contains(&name.id.as_str()),
+                    None => BUILTIN_CALLS.contains(&name.id.as_str()) || self.is_pure_callee(&call.func, scope),
                     Some((home, bindings)) => {
                         self.needs.push(Need { key: (home, name.id.as_str()), at: name.start() });
                         let defined = matches!(bindings.last().map(|b| &b.kind), Some(BindingKind::Function(_)));
@@ -162,18 +163,17 @@ impl<'a> Purity<'_, 'a> {
 
     fn is_pure_callee(&self, callee: &Expr, scope: ScopeId) -> bool {
         let paths = self.names.paths(callee, scope);
-        !paths.is_empty()
-            && paths.iter().all(|path| {
-                path.starts_with("math.")
-                    || matches!(
-                        path.as_str(),
-                        "triton.cdiv"
-                            | "triton.next_power_of_2"
-                            | "triton.language.constexpr"
-                            | "triton.language.cdiv"
-                            | "triton.language.next_power_of_2"
-                    )
-            })
+        self.names.settled(&paths, |path| {
+            path.starts_with("math.")
+                || matches!(
+                    path,
+                    "triton.cdiv"
+                        | "triton.next_power_of_2"
+                        | "triton.language.constexpr"
+                        | "triton.language.cdiv"
+                        | "triton.language.next_power_of_2"
+                )
+        })
     }
 
     /// The body of a `constexpr_function`: assignments, branches, loops and returns of pure expressions.

@@ -334,8 +334,7 @@ impl<'a> Hooks<'a> for Checker<'_, 'a> {
                 let module = if import.level > 0 { "" } else { module };
                 for alias in &import.names {
                     let star = &*alias.name == "*";
-                    let path = if star { module.to_owned() } else { format!("{module}.{}", alias.name) };
-                    let path = crate::names::canonical(&path);
+                    let path = crate::names::canonical(&format!("{module}.{}", alias.name));
                     let name = (!star).then(|| alias.asname.as_ref().unwrap_or(&alias.name).as_str());
                     self.import(module, &[path], name, alias.start());
                 }

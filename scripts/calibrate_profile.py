@@ -19,7 +19,7 @@ import torch
 
 PROFILE = Path(__file__).parent.parent / "profiles" / "tilewright-1.toml"
 FLOOR = 1 / 1024
-SHORT, LONG = 64, 1 << 16
+SHORT, LONG = 256, 1 << 16
 
 
 @dataclass

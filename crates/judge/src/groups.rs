@@ -1,12 +1,12 @@
 //! Groups of neighbouring elements: the unit in which errors are scaled, and in which large outputs are read.
 
 /// Shortest group, unless the whole output is shorter.
-pub(crate) const SHORT: usize = 64;
+pub(crate) const SHORT: usize = 256;
 /// Longest group.
 const LONG: usize = 1 << 16;
 
 /// An output cut into groups of neighbouring elements: rows of the last axis, or of as many trailing axes as make
-/// 64 elements; a row beyond 65,536 elements is cut evenly.
+/// 256 elements; a row beyond 65,536 elements is cut evenly.
 ///
 /// One row of a batch may be a million times smaller than another, and a wrong small row must not hide behind a
 /// large one. Elements of one row mostly share their scale.
@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn rows_are_groups_and_short_rows_are_joined() {
-        assert_eq!(Groups::new(&[8, 100]).range(3), 300..400);
+        assert_eq!(Groups::new(&[8, 300]).range(3), 900..1200);
+        assert_eq!(Groups::new(&[3, 8, 100]).range(2), 1600..2400);
         assert_eq!(Groups::new(&[2, 32, 32]).range(1), 1024..2048);
         assert_eq!(Groups::new(&[5, 3]).range(0), 0..15);
         assert_eq!(Groups::new(&[]).range(0), 0..1);

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 import textwrap
 from typing import Any
 
 import pytest
 import torch
-from trace_helper import signature_of, traced
+from tilewright.cell import trace as job
+from tilewright.cell import trace_record
+from trace_helper import in_child, request_of, signature_of, traced
 
 HEAD = """
 import functools, random, time
@@ -775,8 +778,87 @@ def test_errors_name_the_line():
     assert response["error"]["type"] == "RecursionError"
 
 
-def test_too_large_a_plan_is_an_error():
-    body = "class ModelNew(nn.Module):\n    def forward(self, x):\n        while True: run(x, x)"
-    response = trace(body)
-    rule = response["plans"][0]["findings"][0]["rule"] if "plans" in response else response["error"]["kind"]
-    assert rule in ("too-many-steps", "untraceable")
+def test_endless_launches_end_the_trace():
+    source = HEAD + module("while True:\n    run(x, x)")
+
+    def limited(scratch: str) -> dict[str, Any]:
+        trace_record.MAX_STEPS = 300
+        return job.run(request_of(source, signature_of([X])), scratch)
+
+    with tempfile.TemporaryDirectory() as scratch:
+        plan = first(in_child(limited, scratch))
+    assert rules(plan) == [("too-many-steps", "untraceable")]
+    assert len(plan["steps"]) == 300
+
+
+# what the file may ask ------------------------------------------------------------------------------------------------
+
+
+def test_occupancy_code_gets_the_compiled_kernel_s_figures():
+    plan = forward(
+        """
+        o = torch.empty_like(x)
+        kernel = double.warmup(x, o, 100, B=64, num_warps=4, grid=(1,))
+        kernel._init_handles()
+        assert 0 < kernel.n_regs <= 255 and kernel.n_spills == 0 and kernel.metadata.num_warps == 4
+        assert ".visible .entry double" in kernel.asm["ptx"]
+        kernel[(2 + kernel.metadata.shared, 1, 1)](x, o, 100, 64)
+        return o
+        """
+    )
+    assert plan["findings"] == []
+    assert plan["steps"][0]["grid"] == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "assert x.is_cuda and x.get_device() == 0\nreturn run(torch.empty(100, device=torch.cuda.current_device()), x)",
+        "with torch.autocast('cuda', dtype=torch.float16):\n    return run(x)",
+        "return run(nn.functional.dropout(nn.Identity()(nn.Flatten(0)(x)), 0.5, training=False))",
+        "return run(x.view(int(torch.prod(torch.tensor(x.shape)).item())))",
+        "e = torch.cuda.Event()\ne.record()\ntorch.cuda.current_stream().wait_event(e)\nreturn run(x)",
+        "r = torch.rand(100, device=x.device, generator=torch.Generator(device=x.device))\nreturn run(r)",
+        "if type(x) is torch.Tensor:\n    return x\nreturn run(x)",
+        "print(x, x.shape)\ntorch._assert(x.shape[0] == 100, 'no')\nreturn run(x)",
+        "return run(x.half().float().to('cuda:0', non_blocking=True).type(torch.float32))",
+    ],
+)
+def test_host_code_that_is_fine(body: str):
+    plan = forward(body)
+    assert plan["findings"] == []
+    assert ops(plan)[-1] == "launch"
+
+
+def test_numpy_arrays_are_literals():
+    plan = forward(
+        """
+        import numpy as np
+        return run(torch.from_numpy(np.arange(4, dtype=np.float32)).to(x.device))
+        """
+    )
+    assert ops(plan) == ["literal", "copy", "launch"]
+    assert plan["steps"][0]["values"] == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_lines_that_ran():
+    response = trace(module("if x.shape[0] > 1000:\n    return x\nreturn run(x)"))
+    first_line = len(HEAD.splitlines()) + 3
+    assert {first_line, first_line + 2} <= set(response["lines"])
+    assert first_line + 1 not in response["lines"]
+
+
+def test_gradient_mode_is_evidence_only():
+    plan = forward("return run(run(x)) if torch.is_grad_enabled() else run(x)")
+    assert rules(plan) == [("grad-mode", "evidence")]
+
+
+def test_what_fake_tensors_cannot_do_is_our_fault():
+    response = trace(module("return torch.nested.nested_tensor([x])"))
+    assert response["error"]["kind"] == "unsupported"
+
+
+def test_training_mode_is_the_signature_s():
+    body = module("return run(x) if self.training else run(run(x))")
+    assert len(plan_of(body, training=True)["steps"]) == 1
+    assert len(plan_of(body, training=False)["steps"]) == 2

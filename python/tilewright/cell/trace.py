@@ -12,7 +12,13 @@ from typing import Any
 
 import torch
 import triton  # noqa: F401
-from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    UnsupportedFakeTensorException,
+    UnsupportedOperatorException,
+)
 from triton.runtime import driver
 
 from . import trace_launch, trace_purity, trace_snapshot, trace_torch
@@ -60,25 +66,21 @@ class Session:
             raise TraceEnd
         return self.rec
 
-    def note(self, rule: str, tier: str, message: str) -> None:
-        """A finding that belongs to no call of `forward`."""
+    def note(self, rule: str, tier: str, message: str, help: str | None = None) -> None:
+        """A finding in the call of `forward` under way, or in none."""
+        if self.rec is not None:
+            self.rec.find(rule, tier, message, help=help)
+            return
         rec = Recorder(World(), self)
-        rec.find(rule, tier, message)
+        rec.find(rule, tier, message, help=help)
         if rec.findings[0] not in self.findings and len(self.findings) < MAX_FINDINGS:
             self.findings += rec.findings
 
     def reads_data(self, what: str) -> Any:
         """The file wants a number that only the data could give: the trace ends."""
         message = f"{what} reads data, which a trace does not have{self.source.quote()}"
-        if self.rec is not None:
-            self.rec.find(
-                "reads-data",
-                "untraceable",
-                message,
-                help="Pass shapes and strides to kernels, and keep decisions about values inside them.",
-            )
-        else:
-            self.note("reads-data", "untraceable", message)
+        help = "Pass shapes and strides to kernels, and keep decisions about values inside them."
+        self.note("reads-data", "untraceable", message, help)
         raise TraceEnd
 
     def tensor_over(self, storage: torch.UntypedStorage) -> torch.Tensor:
@@ -175,14 +177,21 @@ _FAKE_FIELDS: set[str] = set()
 def warm() -> None:
     """Does in the zygote, once, what every trace would otherwise do for itself: imports and first uses."""
     from triton.runtime.cache import triton_key
+    from triton.runtime.jit import mangle_type
 
     trace_torch.first_use()
     triton_key()
+    for value in (torch.empty(1), 1, 2.0, None):
+        mangle_type(value)  # imports Gluon and fills the specialiser's table of types
     trace_snapshot.Snapshot()
 
 
 def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
-    """Traces a candidate: `{source, signature, kernels, target, max_variants}` to `{plans, missing, extra}`."""
+    """Traces a candidate: `{source, signature, kernels, target, max_variants}` to `{plans, missing, extra, lines}`.
+
+    `missing` are names of the signature's state that the module lacks (or has in another shape), `extra` names of its
+    own state that the signature lacks, `lines` those of the file that ran in `forward` in some plan.
+    """
     try:
         properties = device_properties(request["target"])
         session = Session(request, scratch)
@@ -212,11 +221,11 @@ def _traced(session: Session, max_variants: int) -> dict[str, Any]:
         else:
             response = _plans(session, max_variants)
     except TraceEnd:
-        response = {"plans": [_empty_plan()]}
+        response = {"plans": [_empty_plan()], "missing": [], "extra": [], "lines": []}
     except MemoryError:
         raise
     except BaseException as exception:
-        response = source.error("exception", exception)
+        response = source.error(_kind(exception), exception)
     session.audit.stop()
     findings = session.findings + snapshot.findings(session)
     if "plans" in response:
@@ -226,11 +235,22 @@ def _traced(session: Session, max_variants: int) -> dict[str, Any]:
     return response
 
 
+def _kind(exception: BaseException) -> str:
+    """Kind of the error response: what fake tensors cannot do is not the candidate's fault."""
+    if isinstance(exception, (UnsupportedOperatorException, UnsupportedFakeTensorException)):
+        return "unsupported"
+    if isinstance(exception, (DataDependentOutputException, DynamicOutputShapeException)):
+        return "untraceable"
+    return "exception"
+
+
 def _plans(session: Session, max_variants: int) -> dict[str, Any]:
     built = session.build()
     call = session.arguments()
     state = Fingerprint(built.module, session.namespace)
-    first = session.call(built, call)
+    lines: set[int] = set()
+    with session.source.covering(lines):
+        first = session.call(built, call)
     base = first.plan()
     _merge(base["findings"], state.changes(session))
     if not any(f["tier"] in ("untraceable", "unsupported") for f in base["findings"]):
@@ -241,9 +261,10 @@ def _plans(session: Session, max_variants: int) -> dict[str, Any]:
             if len(plans) >= max_variants:
                 break
             session.forced = {key: index}
-            plans.append(session.call(built, session.arguments()).plan())
+            with session.source.covering(lines):
+                plans.append(session.call(built, session.arguments()).plan())
     session.forced = {}
-    return {"plans": plans, "missing": built.missing, "extra": built.extra}
+    return {"plans": plans, "missing": built.missing, "extra": built.extra, "lines": sorted(lines)}
 
 
 def _alternatives(rec: Recorder) -> list[tuple[str, int]]:
@@ -269,7 +290,10 @@ def _merge(into: list[dict[str, Any]], findings: list[dict[str, Any]]) -> None:
 
 def _bounded(response: dict[str, Any]) -> dict[str, Any]:
     """The response, or an error where it would be larger than a caller should read."""
-    size = len(json.dumps(response, allow_nan=False))
+    try:
+        size = len(json.dumps(response, allow_nan=False))
+    except (TypeError, ValueError) as exception:
+        return error("untraceable", exception, None)
     if size <= MAX_BYTES:
         return response
     return error("untraceable", ValueError(f"the plan takes {size} bytes of JSON (at most {MAX_BYTES})"), None)

@@ -163,7 +163,7 @@ def record_launch(rec: Recorder, spec: dict[str, Any], types: list[Any], values:
     """
     if callable(grid):
         grid = grid(dict(zip((p["name"] for p in spec["params"]), values, strict=False)))
-    sizes = [operator.index(g) for g in (grid if isinstance(grid, (tuple, list)) else tuple(grid))][:3]
+    sizes = [_integer(g) for g in (grid if isinstance(grid, (tuple, list)) else tuple(grid))][:3]
     sizes += [1] * (3 - len(sizes))
     args = runtime_args(rec, spec, types, values)
     if any(s < 0 or s >= 2**32 for s in sizes):
@@ -187,22 +187,27 @@ def kernel_spec(
     for name, ty in signature.items():
         _flatten_type(rec, name, ty, params)
     options: dict[str, Any] = {
-        "num_warps": o.num_warps,
-        "num_stages": o.num_stages,
-        "num_ctas": o.num_ctas,
+        "num_warps": _integer(o.num_warps),
+        "num_stages": _integer(o.num_stages),
+        "num_ctas": _integer(o.num_ctas),
         "enable_fp_fusion": bool(o.enable_fp_fusion),
         "launch_cooperative_grid": bool(o.launch_cooperative_grid),
         "launch_pdl": bool(getattr(o, "launch_pdl", False)),
     }
     if getattr(o, "maxnreg", None) is not None:
-        options["maxnreg"] = operator.index(o.maxnreg)
+        options["maxnreg"] = _integer(o.maxnreg)
     return {
         "function": fn.__name__,
         "params": params,
         "constexprs": {_path(path): constexpr(rec, value) for path, value in constexprs.items()},
-        "attrs": {_path(path): [[str(a), operator.index(v)] for a, v in pairs] for path, pairs in attrs.items()},
+        "attrs": {_path(path): [[str(a), _integer(v)] for a, v in pairs] for path, pairs in attrs.items()},
         "options": options,
     }
+
+
+def _integer(value: Any) -> int:
+    """An integer as Triton's launcher takes it; raises `TypeError` for anything else."""
+    return int(operator.index(value))
 
 
 def _path(path: tuple[int, ...]) -> str:

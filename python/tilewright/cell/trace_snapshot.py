@@ -119,7 +119,6 @@ def _settings() -> dict[str, Any]:
         "torch.get_num_threads()": torch.get_num_threads(),
         "torch.are_deterministic_algorithms_enabled()": torch.are_deterministic_algorithms_enabled(),
         "torch.backends.cudnn.enabled": torch._C._get_cudnn_enabled(),
-        "torch.backends.cudnn.benchmark": torch.backends.cudnn.benchmark,
         "torch.backends.cudnn.deterministic": torch.backends.cudnn.deterministic,
         "sys.gettrace()": sys.gettrace(),
         "sys.getprofile()": sys.getprofile(),
@@ -129,8 +128,9 @@ def _settings() -> dict[str, Any]:
 
 
 def _precision() -> dict[str, Any]:
-    """Precision flags: declared harmless, because torch computes nothing here, but worth knowing."""
+    """Precision and tuning flags: declared harmless, because torch computes nothing here, but worth knowing."""
     return {
+        "torch.backends.cudnn.benchmark": torch.backends.cudnn.benchmark,
         "torch.get_float32_matmul_precision()": torch._C._get_float32_matmul_precision(),
         "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction": (
             torch._C._get_cublas_allow_fp16_reduced_precision_reduction()

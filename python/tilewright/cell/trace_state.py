@@ -133,7 +133,10 @@ def _children(value: Any) -> list[tuple[str, Any]]:
 
 
 def _key(key: Any) -> str:
-    return repr(key)[:80] if isinstance(key, _PLAIN) else f"{type(key).__name__} at {id(key):x}"
+    """A dictionary's key as text that is the same in every run."""
+    if isinstance(key, tuple) and len(key) <= 8:
+        return f"({', '.join(_key(k) for k in key)})"
+    return repr(key)[:80] if isinstance(key, (*_PLAIN, torch.dtype, torch.device)) else type(key).__name__
 
 
 def _cell(cell: Any) -> Any:

@@ -15,7 +15,7 @@ from torch._library.triton import wrap_triton_enabled
 from torch._subclasses.fake_tensor import FakeTensor
 
 from .trace_device import DeviceProperties
-from .trace_record import Recorder, TraceEnd, storage_of
+from .trace_record import LITERAL_LIMIT, Recorder, TraceEnd, storage_of
 
 if TYPE_CHECKING:
     from .trace import Session
@@ -166,6 +166,19 @@ class StreamContext:
         self._streams.current = self._previous
 
 
+class Generator(torch._C.Generator):
+    """Stands for `torch.Generator`: on the host, whatever device it is asked for; nothing is drawn from it."""
+
+    def __new__(cls, device: Any = "cpu") -> Generator:
+        return super().__new__(cls, "cpu")
+
+
+def _compile(model: Any = None, **kwargs: Any) -> Any:
+    """Stands for `torch.compile`: leaves the function as it is."""
+    _find("torch-compile", "proof", "torch.compile generates kernels that are not in the file")
+    return model if model is not None else lambda function: function
+
+
 _session: Session | None = None
 
 
@@ -175,8 +188,8 @@ def _clock_read() -> float:
 
 
 def _find(rule: str, tier: str, message: str) -> None:
-    if _session is not None and _session.rec is not None:
-        _session.rec.find(rule, tier, message)
+    if _session is not None:
+        _session.note(rule, tier, message)
 
 
 def _refuse(rule: str, tier: str, message: str) -> Any:
@@ -253,11 +266,14 @@ def install_cuda(streams: Streams, properties: DeviceProperties) -> None:
     torch.accelerator.is_available = lambda: True
     torch.accelerator.current_accelerator = lambda check_available=False: DEVICE
     torch.accelerator.synchronize = answers["synchronize"]
+    torch.Generator = Generator
+    torch.compile = _compile
     torch._C._cuda_getCurrentRawStream = lambda device: streams.current.index
 
 
 def _install_fake_tensor(session: Session) -> None:
     fake_tensor.init_gpu_context = lambda device: None
+    fake_tensor.CONSTANT_NUMEL_LIMIT = LITERAL_LIMIT  # small tensors written in the file stay known to Python
 
     def data_ptr(self: torch.Tensor) -> int:
         if not session.binding:

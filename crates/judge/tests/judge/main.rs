@@ -9,4 +9,6 @@ mod profiles;
 #[cfg(test)]
 mod reasons;
 #[cfg(test)]
+mod reference;
+#[cfg(test)]
 mod stochastic;

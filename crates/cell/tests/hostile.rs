@@ -117,6 +117,25 @@ fn honest_files_are_taken_over_and_links_are_not() {
 }
 
 #[test]
+fn a_scratch_named_through_a_link_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("real")).unwrap();
+    std::os::unix::fs::symlink(folder.path().join("real"), folder.path().join("link")).unwrap();
+    std::fs::create_dir(folder.path().join("real/scratch")).unwrap();
+    probe(json!({"do": "files"})).with(|job| job.scratch = folder.path().join("link/scratch")).answer();
+    assert_eq!(std::fs::read(folder.path().join("real/scratch/a/b/data")).unwrap(), b"hello");
+}
+
+#[test]
+fn programs_can_be_granted() {
+    let job = probe(json!({"do": "program", "command": ["/usr/bin/uname"]})).with(|job| {
+        job.limits.processes = 4;
+        job.execute_paths.push("/usr/bin/uname".into());
+    });
+    assert_eq!(job.answer(), json!("done: (0, 'Linux\\n', '')"));
+}
+
+#[test]
 fn there_is_no_network() {
     assert_refused(&probe(json!({"do": "socket"})).answer());
 }

@@ -31,6 +31,10 @@ def serve(control_fd: int, test_kinds: dict[str, str]) -> NoReturn:
     control.set_inheritable(False)
     prepared = take_rights()
     handlers = load_handlers(test_kinds)
+    threads = len(os.listdir("/proc/self/task"))
+    if threads > 1:
+        # A child would inherit locks that threads it does not have may hold.
+        raise RuntimeError(f"the imports or a warm-up started {threads - 1} threads")
     gc.collect()
     gc.freeze()
     gc.disable()  # a collection in the zygote would unshare pages with every child

@@ -22,7 +22,7 @@ use crate::{Layer, Layers};
 const SCRATCH_FILES: u32 = 16_384;
 
 /// Replaces the root by one that holds only what the confinement names. Gives the scratch folder, which is then a
-/// file system in memory that no path outside leads to. Without the right to mount, nothing changes.
+/// file system in memory that no path outside leads to. Where that is not allowed, nothing changes.
 pub(super) fn private_root(
     confinement: &Confinement,
     identity: &Identity,
@@ -32,16 +32,22 @@ pub(super) fn private_root(
         layers.note(Layer::MountNamespace, Err(format!("unshare: {error}")));
         return Ok(None);
     }
-    let scratch = build_root(confinement, identity, layers.has(Layer::PidNamespace)).map_err(ConfineError::Step)?;
+    // The scratch folder is certain to exist and to be empty: in this namespace the new root is mounted on it.
+    let root = fs::canonicalize(&confinement.scratch)
+        .map_err(|error| ConfineError::Step(describe("find", &confinement.scratch, error)))?;
+    if let Err(why) = build_root(&root, confinement, identity, layers.has(Layer::PidNamespace)) {
+        // Fails if the root was not even mounted.
+        let _ = umount2(&root, MntFlags::MNT_DETACH);
+        layers.note(Layer::MountNamespace, Err(why));
+        return Ok(None);
+    }
+    let scratch = enter_root(&root).map_err(ConfineError::Step)?;
     layers.note(Layer::MountNamespace, Ok(()));
     Ok(Some(scratch))
 }
 
-fn build_root(confinement: &Confinement, identity: &Identity, own_pids: bool) -> Result<OwnedFd, String> {
-    // The scratch folder is certain to exist and to be empty: in this namespace the new root is mounted on it.
-    let scratch =
-        fs::canonicalize(&confinement.scratch).map_err(|error| describe("find", &confinement.scratch, error))?;
-    let root = scratch.as_path();
+/// Mounts the new root on the folder `root`, whose own path is the scratch in it.
+fn build_root(root: &Path, confinement: &Confinement, identity: &Identity, own_pids: bool) -> Result<(), String> {
     mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
         .map_err(|error| describe("make private", Path::new("/"), error))?;
     mount_tmpfs(root, "size=1m,mode=755")?;
@@ -51,24 +57,38 @@ fn build_root(confinement: &Confinement, identity: &Identity, own_pids: bool) ->
     if own_pids {
         mount_proc(&below(root, Path::new("/proc")));
     }
-    for (link, target) in [("dev/fd", "/proc/self/fd"), ("dev/stdin", "/proc/self/fd/0")] {
-        let _ = std::os::unix::fs::symlink(target, root.join(link));
-    }
-    let inner = below(root, &scratch);
+    let inner = below(root, root);
     fs::create_dir_all(&inner).map_err(|error| describe("make", &inner, error))?;
+    link_as_named(root, confinement)?;
     let owner = match identity {
         Identity::User(user) => format!(",uid={user},gid={user}"),
         Identity::Namespace => String::new(),
     };
     let size = confinement.limits.disk_bytes;
     mount_tmpfs(&inner, &format!("size={size},nr_inodes={SCRATCH_FILES},mode=700{owner}"))?;
-    set_attributes(root, libc::MOUNT_ATTR_RDONLY, false)?;
+    set_attributes(root, libc::MOUNT_ATTR_RDONLY, false)
+}
+
+/// The request names the scratch by the path that its caller knows, which may lead through links.
+fn link_as_named(root: &Path, confinement: &Confinement) -> Result<(), String> {
+    let named = below(root, &confinement.scratch);
+    if confinement.scratch == root || named.exists() {
+        return Ok(());
+    }
+    let parent = named.parent().unwrap_or(root);
+    fs::create_dir_all(parent)
+        .and_then(|()| std::os::unix::fs::symlink(root, &named))
+        .map_err(|error| describe("link", &named, error))
+}
+
+/// Leaves the old root for good.
+fn enter_root(root: &Path) -> Result<OwnedFd, String> {
     chdir(root).map_err(|error| describe("enter", root, error))?;
     pivot_root(".", ".").map_err(|error| describe("make root of", root, error))?;
     umount2(".", MntFlags::MNT_DETACH).map_err(|error| describe("leave the old root of", root, error))?;
     chdir("/").map_err(|error| describe("enter", Path::new("/"), error))?;
-    open(&scratch, OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())
-        .map_err(|error| describe("open", &scratch, error))
+    open(root, OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())
+        .map_err(|error| describe("open", root, error))
 }
 
 /// What is bound into the new root: each path as named and as resolved, none that lies in another.

@@ -81,8 +81,10 @@ pub fn confine(confinement: &Confinement) -> Result<Confined, ConfineError> {
     layers.note(Layer::PidNamespace, pid);
     // A session of its own: `kill(0, …)` must not reach the zygote's process group.
     nix::unistd::setsid().map_err(|error| ConfineError::Step(format!("start a session: {error}")))?;
+    // The private root need not have a /proc to read this from.
+    let memory = resources::private_memory();
     if confinement.trusted {
-        layers.note(Layer::ResourceLimits, resources::limit(&confinement.limits));
+        layers.note(Layer::ResourceLimits, resources::limit(&confinement.limits, memory));
         die_with_parent()?;
         return Ok(Confined { layers, scratch_fd: None });
     }
@@ -91,7 +93,7 @@ pub fn confine(confinement: &Confinement) -> Result<Confined, ConfineError> {
     namespaces::isolate(&mut layers);
     let identity = identity::choose(confinement.number);
     let scratch = filesystem::private_root(confinement, &identity, &mut layers)?;
-    layers.note(Layer::ResourceLimits, resources::limit(&confinement.limits));
+    layers.note(Layer::ResourceLimits, resources::limit(&confinement.limits, memory));
     identity::assume(identity, process, confinement, &mut layers)?;
     if layers.has(Layer::Identity) {
         resources::limit_processes(&confinement.limits);

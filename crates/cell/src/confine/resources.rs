@@ -14,12 +14,12 @@ pub(crate) const OUT_OF_TIME_STATUS: i32 = 87;
 /// Open descriptors at a time.
 const DESCRIPTORS: u64 = 256;
 
-/// Sets the limits of the calling process and of all that it starts.
-pub(super) fn limit(limits: &Limits) -> Result<(), String> {
+/// Sets the limits of the calling process and of all that it starts. `private_memory` is what it shares with the zygote.
+pub(super) fn limit(limits: &Limits, private_memory: Result<u64, String>) -> Result<(), String> {
     let seconds = limits.cpu.as_millis().div_ceil(1000) as u64;
     // Bytes of private writable memory, counted from what the child shares with the zygote. Address space would be
     // the wrong measure: torch and CUDA reserve far more than they use.
-    let data = private_memory()?.saturating_add(limits.memory_bytes);
+    let data = private_memory?.saturating_add(limits.memory_bytes);
     for (resource, value) in [
         (Resource::RLIMIT_CORE, 0),
         (Resource::RLIMIT_DATA, data),
@@ -64,7 +64,7 @@ fn kernel_release() -> (u32, u32) {
 }
 
 /// Bytes that `RLIMIT_DATA` counts for the calling process now.
-fn private_memory() -> Result<u64, String> {
+pub(super) fn private_memory() -> Result<u64, String> {
     let status = std::fs::read_to_string("/proc/self/status").map_err(|error| format!("/proc/self/status: {error}"))?;
     let kilobytes = status
         .lines()

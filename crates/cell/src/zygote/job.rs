@@ -25,7 +25,7 @@ use crate::confine::{Confinement, ControlGroup, OUT_OF_TIME_STATUS};
 /// Bytes of a job's output that are kept.
 const OUTPUT_HEAD: usize = 64 * 1024;
 /// How long the zygote may take to fork a child or to report an exit.
-const ZYGOTE_TIMEOUT: Duration = Duration::from_secs(30);
+const ZYGOTE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a child may take to end after it has answered.
 const GRACE: Duration = Duration::from_millis(500);
 /// How often the scratch is measured where the kernel does not bound it.
@@ -74,13 +74,14 @@ fn confinement(process: &Process, job: &Job, number: u32, groups: &ControlGroup)
     let versions = process.versions();
     let mut read_paths = versions.read_paths.clone();
     read_paths.extend(job.read_paths.iter().cloned());
+    let programs = versions.execute_paths.iter().chain(&job.execute_paths);
     Confinement {
         scratch: job.scratch.clone(),
         limits: job.limits.clone(),
         trusted: job.trusted,
         strict: job.strict,
         read_paths,
-        execute_paths: if job.limits.processes > 1 { versions.execute_paths.clone() } else { Vec::new() },
+        execute_paths: programs.filter(|_| job.limits.processes > 1).cloned().collect(),
         devices: job.devices.clone(),
         control_groups: groups.paths(),
         number,

@@ -52,6 +52,9 @@ pub struct Job {
     pub strict: bool,
     /// What the job may read besides Python, its packages and the system's libraries.
     pub read_paths: Vec<PathBuf>,
+    /// Programs that the job may start besides the assemblers, where its limits allow another process. A folder stands
+    /// for all that is in it.
+    pub execute_paths: Vec<PathBuf>,
     /// Device files that the job may use.
     pub devices: Vec<PathBuf>,
 }
@@ -67,6 +70,7 @@ impl Job {
             trusted: false,
             strict: false,
             read_paths: Vec::new(),
+            execute_paths: Vec::new(),
             devices: Vec::new(),
         }
     }

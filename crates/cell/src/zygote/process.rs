@@ -327,7 +327,8 @@ fn keep_tail(mut pipe: ChildStderr, tail: &Mutex<Vec<u8>>) {
 #[expect(unsafe_code, reason = "pre_exec runs between fork and exec")]
 fn command(options: &ZygoteOptions, control: RawFd) -> Command {
     let mut command = Command::new(&options.python);
-    command.args(["-I", "-X", "utf8", "-B", "-m", "tilewright.cell", "--control-fd"]).arg(control.to_string());
+    // Not -I, which would also ignore the hash seed: the environment below has nothing of the user's to ignore.
+    command.args(["-P", "-s", "-B", "-X", "utf8", "-m", "tilewright.cell", "--control-fd"]).arg(control.to_string());
     for (kind, file) in &options.test_kinds {
         command.arg("--test-kind").arg(format!("{kind}={}", file.display()));
     }
@@ -335,6 +336,7 @@ fn command(options: &ZygoteOptions, control: RawFd) -> Command {
     command.envs(KEPT_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     // One thread: a process with several can neither be forked safely nor enter namespaces.
     command.envs(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"].map(|name| (name, "1")));
+    // The order of sets must not vary from run to run.
     command.env("LANG", "C.UTF-8").env("PYTHONHASHSEED", "0");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     // A terminal's interrupt is for us: we end the zygote.

@@ -6,7 +6,9 @@ comes out decides a grid, never what is run.
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -67,16 +69,27 @@ class CompiledKernel:
         if key not in cache:
             job = self._job
             target = driver.active.get_current_target()
-            with self._session.audit.paused():
+            with self._tools():
                 source = job.fn.ASTSource(job.fn, job.signature, job.constexprs, job.attrs)
                 cache[key] = job.fn.compile(source, target=target, options=job.options.__dict__)
         return cache[key]
+
+    @contextlib.contextmanager
+    def _tools(self) -> Iterator[None]:
+        """For work that starts the assembler; a cell that may not start it cannot trace this file."""
+        try:
+            with self._session.audit.paused():
+                yield
+        except OSError as error:
+            message = f"the file asks for a compiled kernel's figures, and the assembler cannot be run here: {error}"
+            self._session.note("compiled-kernel", "unsupported", message)
+            raise TraceEnd from error
 
     def _figures(self) -> dict[str, int]:
         """Registers, spilled words and the largest block, as the CUDA driver would report them."""
         compiled = self._compiled()
         if not hasattr(compiled, "tilewright_figures"):
-            with self._session.audit.paused():
+            with self._tools():
                 compiled.tilewright_figures = _figures(compiled, self._job.options)
         return compiled.tilewright_figures
 

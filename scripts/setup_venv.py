@@ -28,7 +28,7 @@ PYTHON = VENV / "bin" / "python"
 REQUIREMENTS = [ROOT / "requirements" / "torch.txt", ROOT / "requirements" / "dev.txt"]
 STAMP = VENV / "tilewright-stamp"
 NATIVE = ROOT / "python" / "tilewright" / "_core.abi3.so"
-NATIVE_SOURCES = ["Cargo.toml", "Cargo.lock", "pyproject.toml", "crates/python", "crates/cell"]
+NATIVE_SOURCES = ["Cargo.lock", "pyproject.toml", "crates/python", "crates/cell/Cargo.toml", "crates/cell/src"]
 
 
 def main() -> None:
@@ -79,9 +79,9 @@ def install_packages(cuda: bool) -> None:
         return
     torch_file, dev_file = REQUIREMENTS
     borrowed = has_pinned_torch(torch_file)
-    if not PYTHON.exists():
+    if not has_pip():
         say(f"making {VENV.name} with Python {sys.version.split()[0]}")
-        venv.create(VENV, with_pip=True, symlinks=True, system_site_packages=borrowed)
+        venv.create(VENV, clear=True, with_pip=True, symlinks=True, system_site_packages=borrowed)
     pip("--no-deps", "-r", dev_file)
     if borrowed:
         say("torch and Triton: using the ones that this Python has")
@@ -97,6 +97,13 @@ def install_packages(cuda: bool) -> None:
             run(PYTHON, ROOT / "scripts" / "stub_nvidia.py", site_packages)
             forget_nvidia(site_packages)
     STAMP.write_text(stamp)
+
+
+def has_pip() -> bool:
+    """Whether the environment is there and whole: an interrupted run may have left half of one."""
+    if not PYTHON.exists():
+        return False
+    return subprocess.run([PYTHON, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
 
 
 def has_pinned_torch(file: Path) -> bool:

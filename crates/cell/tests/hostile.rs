@@ -88,6 +88,19 @@ fn memory_is_bounded() {
 }
 
 #[test]
+fn files_count_as_memory_where_there_is_a_control_group() {
+    let job = probe(json!({"do": "disk", "bytes": 256 << 20, "files": 1})).with(|job| {
+        job.limits.disk_bytes = 512 << 20;
+        job.limits.memory_bytes = 100 << 20;
+    });
+    let outcome = job.run();
+    if outcome.layers.has(Layer::ControlGroup) && outcome.layers.has(Layer::MountNamespace) {
+        assert_eq!(outcome.response.unwrap_err(), Death::OutOfMemory);
+        assert_eq!(std::fs::read_dir(job.scratch.path()).unwrap().count(), 0, "nothing reaches the disk");
+    }
+}
+
+#[test]
 fn disk_is_bounded_over_all_files() {
     for files in [1, 16] {
         let job = probe(json!({"do": "disk", "bytes": 256 << 20, "files": files}))

@@ -23,7 +23,7 @@ pub struct Evidence<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
     /// Stable, in kebab case: `unwritten`, `nan`, `infinite`, `all-zeros`, `constant`, `partial`, `precision`,
-    /// `scaled`, `offset`, `transposed`, `permuted`.
+    /// `scaled`, `offset`, `rows`, `transposed`, `permuted`.
     pub code: &'static str,
     pub message: String,
     /// The next thing to try.
@@ -37,6 +37,7 @@ pub fn diagnose(evidence: &Evidence) -> Option<Cause> {
         .or_else(|| non_finite(evidence, &facts))
         .or_else(|| flat(&facts))
         .or_else(|| factor(&facts))
+        .or_else(|| rows(evidence, &facts))
         .or_else(|| precision(evidence, &facts))
         .or_else(|| partial(evidence, &facts))
         .or_else(|| moved(evidence, &facts))
@@ -288,6 +289,70 @@ fn factor(facts: &Facts) -> Option<Cause> {
         });
     }
     None
+}
+
+/// Sums over one row of the last axis.
+#[derive(Debug, Clone, Copy, Default)]
+struct Row {
+    count: f64,
+    g: f64,
+    gg: f64,
+    d: f64,
+    gd: f64,
+    dd: f64,
+}
+
+impl Row {
+    fn add(&mut self, golden: f64, difference: f64) {
+        self.count += 1.0;
+        self.g += golden;
+        self.gg += golden * golden;
+        self.d += difference;
+        self.gd += golden * difference;
+        self.dd += difference * difference;
+    }
+
+    /// Slope of `d = slope g + offset` by least squares, and the squares that are left over.
+    fn fit(&self) -> (f64, f64) {
+        let spread = (self.gg - self.g * self.g / self.count).max(0.0);
+        let joint = self.gd - self.g * self.d / self.count;
+        let own = (self.dd - self.d * self.d / self.count).max(0.0);
+        if spread <= 1e-12 * self.gg { (0.0, own) } else { (joint / spread, (own - joint * joint / spread).max(0.0)) }
+    }
+}
+
+/// Rows scaled or shifted by an amount of their own each.
+fn rows(evidence: &Evidence, facts: &Facts) -> Option<Cause> {
+    let columns = *evidence.expected.shape.last()? as usize;
+    if columns < 8 || facts.elements / columns < 2 || facts.finite < facts.elements || facts.dd == 0.0 {
+        return None;
+    }
+    let typical = facts.dd / facts.elements as f64 * columns as f64;
+    let (mut row, mut touched) = (Row::default(), 0);
+    let (mut left, mut low, mut high) = (0.0, f64::INFINITY, f64::NEG_INFINITY);
+    each(evidence, |at, golden, _, got| {
+        row.add(golden, got - golden);
+        if at % columns == columns - 1 {
+            touched += usize::from(row.dd > 0.01 * typical);
+            let (slope, rest) = std::mem::take(&mut row).fit();
+            left += rest;
+            low = low.min(1.0 + slope);
+            high = high.max(1.0 + slope);
+        }
+    });
+    let many = touched * 4 >= facts.elements / columns;
+    (many && left < 0.05 * facts.dd).then(|| {
+        let digits = |factor: f64| (factor * 1e4).round() / 1e4;
+        Cause {
+            code: "rows",
+            message: format!(
+                "every row is scaled or shifted by an amount of its own (factors {} to {})",
+                digits(low),
+                digits(high)
+            ),
+            help: "look at what the kernel computes once for a row: its mean, variance, eps, maximum or sum, and how many elements it counts".into(),
+        }
+    })
 }
 
 fn precision(evidence: &Evidence, facts: &Facts) -> Option<Cause> {

@@ -74,6 +74,15 @@ fn wrong_patterns_are_named() {
 }
 
 #[test]
+fn a_wrong_statistic_of_a_row_is_named() {
+    let case = matrix();
+    let factor = |at: usize| 1.0 + 0.01 * (at / 100 % 7) as f64;
+    let bias = |at: usize| 0.1 * (at % 100) as f64 / 100.0;
+    assert_snapshot!(case.said(|at, w| (w - bias(at)) * factor(at) + bias(at)), @r"rows | output: every row is scaled or shifted by an amount of its own (factors 1 to 1.0603); at [34, 24] got 3.12038, want 2.945113205; rms error is 0.04 of the reference's rms, 3.5e-6 allowed | look at what the kernel computes once for a row: its mean, variance, eps, maximum or sum, and how many elements it counts");
+    assert_snapshot!(case.said(|at, w| w + 0.01 * (at / 100) as f64), @r"rows | output: every row is scaled or shifted by an amount of its own (factors 1 to 1); at [39, 74] got 0.40285113, want 0.01285112396; rms error is 0.23 of the reference's rms, 3.5e-6 allowed | look at what the kernel computes once for a row: its mean, variance, eps, maximum or sum, and how many elements it counts");
+}
+
+#[test]
 fn a_transposed_store_is_named() {
     let case = matrix();
     // got, read as [100, 40], holds the transpose.

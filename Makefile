@@ -1,6 +1,59 @@
 # Python that makes .venv (3.11 or newer).
 PYTHON ?= python3
+BIN := target/release/tilewright
+# nextest where it is installed; plain cargo otherwise.
+RUST_TESTS := $(if $(shell command -v cargo-nextest),nextest run --no-fail-fast,test --no-fail-fast)
+
+.DEFAULT_GOAL := help
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: venv build ## Build everything and verify the example candidate on this machine's CPU
+	@echo "== verify: examples/softmax_linear_triton.py against examples/softmax_linear.py"
+	$(BIN) verify examples/softmax_linear.py examples/softmax_linear_triton.py
+
+.PHONY: test
+test: venv lint reference-check test-rust test-python ## Everything that CI runs: lints, Rust and Python tests, end to end
 
 .PHONY: venv
 venv: ## Make .venv: torch, Triton and the tilewright package
+	@echo "== python"
 	@$(PYTHON) scripts/setup_venv.py
+
+.PHONY: build
+build: ## Build the binary, optimised
+	@echo "== build"
+	cargo build --release --locked -p tilewright
+
+.PHONY: lint
+lint: venv
+	@echo "== lint"
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+
+.PHONY: test-rust
+test-rust: venv
+	@echo "== rust tests"
+	cargo $(RUST_TESTS) --workspace --locked
+
+.PHONY: test-python
+test-python: venv
+	@echo "== python tests"
+	.venv/bin/python -m pytest -q
+
+.PHONY: reference
+reference: ## Regenerate docs/reference from the code
+	@scripts/reference.sh docs/reference
+
+.PHONY: reference-check
+reference-check:
+	@echo "== reference"
+	@scripts/reference.sh --check docs/reference
+
+.PHONY: test-gpu
+test-gpu: ## On a machine with a GPU: verify every problem on it and print the table
+	scripts/gpu/run.sh

@@ -87,8 +87,10 @@ def print_table(rows: list[Row]) -> None:
         name = row.case.problem.parent.name if row.case.problem.stem == "problem" else row.case.problem.stem
         reason = " ".join(reason.split())[:140].replace("|", "\\|")
         mark = "yes" if row.fits else "**NO**"
-        print(f"| {name} | {row.case.candidate.stem} | {row.case.label} | {row.verdict['verdict']} | {mark} "
-              f"| {reason} | {row.seconds:.1f} |")
+        print(
+            f"| {name} | {row.case.candidate.stem} | {row.case.label} | {row.verdict['verdict']} | {mark} "
+            f"| {reason} | {row.seconds:.1f} |"
+        )
 
 
 def print_summary(rows: list[Row]) -> None:

@@ -41,8 +41,9 @@ impl CpuDevice {
 }
 
 fn lower(compiled: &CompiledKernel) -> Result<Kernel, Fault> {
-    let module = tilewright_ttir::parse(&compiled.ttir)
-        .map_err(|error| Fault::new(FaultKind::Unsupported, format!("{}: {error}", compiled.entry)))?;
+    let unsupported = |error: String| Fault::new(FaultKind::Unsupported, format!("{}: {error}", compiled.entry));
+    let module = tilewright_ttir::parse(&compiled.ttir).map_err(|error| unsupported(error.to_string()))?;
+    tilewright_ttir::verify(&module).map_err(|error| unsupported(error.to_string()))?;
     Kernel::new(&module, &compiled.entry).map_err(|error| Fault {
         kind: FaultKind::Unsupported,
         line: line(error.line),

@@ -69,6 +69,11 @@ impl Build {
 }
 
 impl BuiltPlan {
+    /// The emulator for this plan, whatever the device.
+    pub(crate) fn emulator(&self) -> Result<impl Replay + use<>, Stop> {
+        Ok(CpuDevice::new(self.kernels.iter().map(|built| &built.kernel))?)
+    }
+
     /// The device that runs this plan.
     pub(crate) fn device<'a>(&'a self, verifier: &'a Verifier) -> impl Replay + 'a {
         PlanDevice { built: self, verifier }
@@ -78,6 +83,12 @@ impl BuiltPlan {
 struct PlanDevice<'a> {
     built: &'a BuiltPlan,
     verifier: &'a Verifier,
+}
+
+impl Replay for CpuDevice {
+    fn replay(&self, plan: &Plan, run: &Run) -> Result<RunResult, Fault> {
+        self.run(plan, run)
+    }
 }
 
 impl Replay for PlanDevice<'_> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use tilewright_contract::{Finding, OracleCase, Reason, Tier, Timing, Trial, Verdict, VerdictKind};
@@ -13,7 +13,7 @@ use tilewright_stage::{KernelSite, Stage, Trace, TraceRequest};
 
 use crate::build::{Build, BuiltPlan};
 use crate::draft::{Draft, Stop, stop_at};
-use crate::execute::{POISON, TrialOutcome, TrialRun};
+use crate::execute::{POISON, Replay, TrialOutcome, TrialRun};
 use crate::options::{Mode, Options};
 use crate::problem::{OracleSet, Problem, identify};
 use crate::target::Device;
@@ -25,6 +25,9 @@ const MAX_VARIANTS: u32 = 64;
 
 /// Executions of a plan that are timed on a GPU.
 const TIMED_CALLS: u32 = 20;
+
+/// How long the emulator may take over the smallest case of a candidate that is verified on a GPU.
+const EMULATION: Duration = Duration::from_secs(20);
 
 /// Verifies candidates. One zygote, one cache and, for a GPU, one executor process serve all of them.
 pub struct Verifier {
@@ -75,7 +78,7 @@ impl Verifier {
         let cut = draft.stage("screen", || tilewright_screen::cut(source))?;
         draft.see(&cut.findings);
         stop_at(&proofs(&cut.findings))?;
-        let source = String::from_utf8_lossy(source).into_owned();
+        let source = tilewright_screen::decode(source)?;
         let candidate = Candidate { problem, oracle, source, cut, deadline };
         if self.options.mode == Mode::Direct {
             return direct::decide(self, &candidate, draft);
@@ -92,6 +95,9 @@ impl Verifier {
         }
         let build = Build::new(self, &candidate, &traces, draft)?;
         keep::write(self, &candidate, &traces, &build, oracle)?;
+        if self.cuda.is_some() {
+            self.emulate_smallest(&candidate, &build, &weights, draft)?;
+        }
         let judged = self.replay(&candidate, &build, &weights, draft)?;
         draft.judged(judged, &weights)
     }
@@ -149,6 +155,36 @@ impl Verifier {
         Ok(tally.finish())
     }
 
+    /// A GPU does not tell who wrote an element, nor that a read went astray inside its own memory: the smallest case
+    /// runs in the emulator too.
+    fn emulate_smallest(
+        &self,
+        candidate: &Candidate<'_>,
+        build: &Build,
+        weights: &Weights,
+        draft: &mut Draft,
+    ) -> Result<(), Stop> {
+        let oracle = weights.oracle(candidate);
+        let first = build.plans.iter().filter(|built| built.variant == 0);
+        let Some(built) = first.min_by_key(|built| built.plan.nbytes()) else { return Ok(()) };
+        let case = &oracle.data.cases[built.case];
+        let Some(trial) = case.trials.first() else { return Ok(()) };
+        let trial = TrialOf { built, case, trial };
+        let outcome = draft.stage("emulate", || -> Result<(), Stop> {
+            let device = built.emulator()?;
+            let deadline = candidate.deadline.min(Instant::now() + EMULATION);
+            let run = self.trial_run(&trial, &device, oracle, weights, deadline);
+            run.outcome().map(drop)
+        });
+        match outcome {
+            Err(stop) if matches!(stop.kind, VerdictKind::Unsupported | VerdictKind::Timeout) => {
+                draft.note(format!("not checked in the emulator: {}", stop.reasons[0].message));
+                Ok(())
+            }
+            other => other.map_err(|stop| trial.place(stop)),
+        }
+    }
+
     fn run_trial<'a>(
         &self,
         trial: &TrialOf<'a>,
@@ -156,16 +192,26 @@ impl Verifier {
         weights: &'a Weights,
         deadline: Instant,
     ) -> Result<TrialOutcome<'a>, Stop> {
-        let run = TrialRun {
-            device: &trial.built.device(self),
+        self.trial_run(trial, &trial.built.device(self), oracle, weights, deadline).outcome()
+    }
+
+    fn trial_run<'a, 'd>(
+        &self,
+        trial: &TrialOf<'a>,
+        device: &'d dyn Replay,
+        oracle: &'a OracleSet,
+        weights: &'a Weights,
+        deadline: Instant,
+    ) -> TrialRun<'a, 'd> {
+        TrialRun {
+            device,
             plan: &trial.built.plan,
             oracle,
             signature: &trial.case.signature,
             trial: trial.trial,
             constants: weights.constants(trial.built.case),
             deadline,
-        };
-        run.outcome()
+        }
     }
 
     /// Has the GPU to itself while `work` runs.

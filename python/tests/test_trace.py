@@ -862,3 +862,82 @@ def test_training_mode_is_the_signature_s():
     body = module("return run(x) if self.training else run(run(x))")
     assert len(plan_of(body, training=True)["steps"]) == 1
     assert len(plan_of(body, training=False)["steps"]) == 2
+
+
+def test_globals_of_a_kernel_have_the_values_that_the_file_says():
+    text = """
+    SCALE = tl.constexpr(2)
+    SIZE: tl.constexpr = tl.constexpr(64)
+
+    @triton.jit
+    def scaled(x, o, n):
+        i = tl.arange(0, SIZE)
+        tl.store(o + i, tl.load(x + i, mask=i < n) * SCALE, mask=i < n)
+
+    {between}
+
+    class ModelNew(nn.Module):
+        def forward(self, x):
+            o = torch.empty_like(x)
+            scaled[(1,)](x, o, 60)
+            return o
+    """
+    assert plan_of(text.replace("{between}", ""))["findings"] == []
+    plan = plan_of(text.replace("{between}", "globals()['SCALE'] = tl.constexpr(3)"))
+    assert ("kernel-global", "proof") in rules(plan)
+
+
+def test_overriding_an_op_of_torch_is_refused():
+    plan = plan_of(
+        """
+        lib = torch.library.Library("aten", "IMPL")
+        lib.impl("relu", lambda x: run(x), "CUDA")
+
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                return torch.relu(x)
+        """
+    )
+    assert ("tampering", "proof") in rules(plan)
+
+
+def test_a_cached_property_of_a_number_is_harmless():
+    plan = plan_of(
+        """
+        class ModelNew(nn.Module):
+            @functools.cached_property
+            def programs(self):
+                return torch.cuda.get_device_properties(0).multi_processor_count
+
+            def forward(self, x):
+                o = torch.empty_like(x)
+                double[(self.programs,)](x, o, 100, B=64)
+                return o
+        """
+    )
+    assert plan["findings"] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("", "missing-class"),
+        ("\x00\x01\xff", "syntax"),
+        ("\udc80", "syntax"),
+        ("(" * 5000, "syntax"),
+        ("# coding: utf-7\nx = 1", "missing-class"),
+        ("raise KeyboardInterrupt", "exception"),
+        ("class ModelNew: __slots__ = ()", "exception"),
+        ("ModelNew = 3", "missing-class"),
+        ("class ModelNew:\n    def __call__(self, x): return x", None),
+        (
+            "import builtins; builtins.sorted = None\nclass ModelNew:\n    def __call__(self, x): return x",
+            "unsupported",
+        ),
+        ("import os; os.environ = None\nclass ModelNew:\n    def __call__(self, x): return x", None),
+        ("class Bad(Exception):\n    def __str__(self): raise self\nraise Bad()", "exception"),
+    ],
+)
+def test_hostile_files_get_an_answer(source: str, kind: str | None):
+    response = traced(source, signature_of([X]))
+    assert response.get("error", {}).get("kind") == kind, response

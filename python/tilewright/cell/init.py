@@ -63,7 +63,7 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     """
     try:
         source = Source(request["source"], scratch, [])
-    except (SyntaxError, ValueError) as exception:
+    except (SyntaxError, ValueError, RecursionError) as exception:
         return error("syntax", exception, getattr(exception, "lineno", None))
     _install()
     try:

@@ -197,7 +197,7 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
         session = Session(request, scratch)
     except UnknownTarget as exception:
         return error("unsupported", exception, None)
-    except (SyntaxError, ValueError) as exception:
+    except (SyntaxError, ValueError, RecursionError) as exception:
         return error("syntax", exception, getattr(exception, "lineno", None))
     driver.set_active(Driver(request["target"], properties))
     trace_torch.install(session, properties)
@@ -205,7 +205,11 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     with session.mode:
         parameter = torch.nn.Parameter(torch.empty(1))
     _FAKE_FIELDS.update(parameter.__dict__)
-    return _bounded(_traced(session, int(request.get("max_variants", 64))))
+    try:
+        return _bounded(_traced(session, int(request.get("max_variants", 64))))
+    except (Exception, TraceEnd) as exception:
+        # Either our mistake or a file that broke the interpreter under us; without a plan it earns nothing.
+        return session.source.error("unsupported", exception)
 
 
 def _traced(session: Session, max_variants: int) -> dict[str, Any]:

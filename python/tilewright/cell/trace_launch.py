@@ -14,6 +14,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from .trace_compiled import Compile, CompiledKernel
 from .trace_record import Recorder, TraceEnd, number
+from .trace_source import NOT_LITERAL
 
 if TYPE_CHECKING:
     from .trace import Session
@@ -101,6 +102,7 @@ def launch(
 ) -> CompiledKernel:
     rec = session.recorder(f"kernel {fn.__name__} is launched")
     _check_function(session, rec, fn)
+    _check_globals(session, rec, fn)
     _check_options(rec, fn, kwargs)
     for hook in fn.pre_run_hooks:
         hook(*args, **kwargs)
@@ -134,6 +136,20 @@ def _check_function(session: Session, rec: Recorder, fn: JITFunction) -> None:
             help="Define kernels with @triton.jit at the top level of the file.",
         )
         raise TraceEnd
+
+
+def _check_globals(session: Session, rec: Recorder, fn: JITFunction) -> None:
+    """The kernel is compiled from the file's text, so the globals that it reads must have the values written there."""
+    fn.cache_key  # noqa: B018  (Triton looks up the globals here)
+    for (name, _), (value, scope) in fn.used_global_vals.items():
+        if scope.get(name) != value:
+            raise RuntimeError(
+                f"Global variable {name} has changed since we compiled this kernel, from {value} to {scope.get(name)}"
+            )
+        written = session.source.literal(name)
+        actual = getattr(value, "value", value)
+        if written is not NOT_LITERAL and (written != actual or type(written) is not type(actual)):
+            rec.find("kernel-global", "proof", f"kernel {fn.__name__} reads {name}, which the file changes at run time")
 
 
 def _check_options(rec: Recorder, fn: JITFunction, kwargs: dict[str, Any]) -> None:

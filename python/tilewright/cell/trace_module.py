@@ -119,7 +119,7 @@ def _walk_module(
     if depth > MAX_DEPTH or id(module) in seen:
         return
     seen.add(id(module))
-    fields = module.__dict__
+    fields = getattr(module, "__dict__", {})
     transient = fields.get("_non_persistent_buffers_set", ())
     for group in ("_parameters", "_buffers"):
         for name, tensor in dict(fields.get(group, {})).items():

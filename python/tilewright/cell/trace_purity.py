@@ -14,6 +14,8 @@ from .trace_record import Recorder, TraceEnd
 if TYPE_CHECKING:
     from .trace import Built, Session
 
+_ENVIRON = os.environ  # the candidate may replace the name
+
 
 def finding(session: Session, rule: str, message: str, line: int) -> dict[str, Any]:
     """A finding about a lack of purity."""
@@ -69,17 +71,17 @@ class _elsewhere:
     """Other seeds, program arguments and environment, for the length of a `with` block."""
 
     def __enter__(self) -> None:
-        self._argv, self._environ = list(sys.argv), dict(os.environ)
+        self._argv, self._environ = list(sys.argv), dict(_ENVIRON)
         sys.argv[:] = ["main"]
-        os.environ.clear()
-        os.environ.update({k: v for k, v in self._environ.items() if k in ("PATH", "HOME", "LANG")})
+        _ENVIRON.clear()
+        _ENVIRON.update({k: v for k, v in self._environ.items() if k in ("PATH", "HOME", "LANG")})
         random.seed(977)
         torch.manual_seed(977)
 
     def __exit__(self, *exc: object) -> None:
         sys.argv[:] = self._argv
-        os.environ.clear()
-        os.environ.update(self._environ)
+        _ENVIRON.clear()
+        _ENVIRON.update(self._environ)
 
 
 def difference(a: dict[str, Any], b: dict[str, Any]) -> int | None:

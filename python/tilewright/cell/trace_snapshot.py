@@ -27,6 +27,8 @@ from triton.runtime import autotuner, jit
 if TYPE_CHECKING:
     from .trace import Session
 
+_ENVIRON = os.environ  # the candidate may replace the name
+
 
 def _namespaces() -> list[tuple[str, Any]]:
     """Modules and classes whose names a file must not touch, as they are now."""
@@ -160,7 +162,7 @@ class Snapshot:
     def __init__(self) -> None:
         self._spaces = [(name, space, dict(vars(space))) for name, space in _namespaces()]
         self._settings, self._precision, self._knobs = _settings(), _precision(), _knobs()
-        self._environ, self._modules = dict(os.environ), _modules()
+        self._environ, self._modules = dict(_ENVIRON), _modules()
         self._threads = set(threading.enumerate())
 
     def findings(self, session: Session) -> list[dict[str, Any]]:
@@ -181,7 +183,7 @@ class Snapshot:
                 add("tampering", "proof", f"the file {what} {name}", name)
         for name in _changed(self._precision, _precision()):
             add("precision-flag", "evidence", f"the file sets {name}", name)
-        for name in _changed(self._environ, dict(os.environ)):
+        for name in _changed(self._environ, dict(_ENVIRON)):
             add("environment", "evidence", f"the file sets the environment variable {name}", name)
         later = _modules()
         for name, module in self._modules.items():

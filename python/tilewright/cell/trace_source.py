@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 MODULE = "candidate"
+NOT_LITERAL = object()
 
 
 class Source:
@@ -46,6 +47,23 @@ class Source:
     def is_kernel(self, name: str, body: str) -> bool:
         """Whether a jit function of this name and text is one of those that the screen cut out."""
         return body.strip() in self._bodies.get(name, ())
+
+    def literal(self, name: str) -> Any:
+        """Value of a global that the file assigns once, as a literal or a `constexpr` of one; else `NOT_LITERAL`."""
+        values = []
+        for node in self.tree.body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                values.append(getattr(node, "value", None))
+        if len(values) != 1:
+            return NOT_LITERAL
+        value = values[0]
+        if isinstance(value, ast.Call) and ast.unparse(value.func).endswith("constexpr") and len(value.args) == 1:
+            value = value.args[0]
+        try:
+            return ast.literal_eval(value)
+        except (ValueError, TypeError):
+            return NOT_LITERAL
 
     def import_module(self) -> types.ModuleType:
         """Runs the file as a module named like any other."""

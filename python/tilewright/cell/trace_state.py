@@ -129,7 +129,14 @@ def _children(value: Any) -> list[tuple[str, Any]]:
     if type(value).__module__.split(".")[0] in ("torch", "triton") and not isinstance(value, torch.nn.Module):
         return []
     fields = getattr(value, "__dict__", None)
-    return [(f".{k}", v) for k, v in list(fields.items())] if isinstance(fields, dict) else []
+    if not isinstance(fields, dict):
+        return []
+    return [(f".{k}", v) for k, v in list(fields.items()) if not _is_cached(value, k, v)]
+
+
+def _is_cached(owner: Any, name: str, value: Any) -> bool:
+    """Whether the attribute is what a `functools.cached_property` remembers, and no tensor."""
+    return isinstance(value, _PLAIN) and isinstance(getattr(type(owner), name, None), functools.cached_property)
 
 
 def _key(key: Any) -> str:

@@ -208,6 +208,7 @@ def install(session: Session, properties: DeviceProperties) -> None:
     _install_fake_tensor(session)
     _install_module_apply()
     _install_clock(session)
+    _install_library()
     wrap_triton_enabled.value = False  # kernels in torch.library.wrap_triton are launched as they are
 
 
@@ -331,6 +332,19 @@ def _refuse_subclass(session: Session) -> Any:
         raise TraceEnd
 
     return as_subclass
+
+
+def _install_library() -> None:
+    """A file may define ops of its own, but not change torch's."""
+    define = torch._C._dispatch_library
+
+    def dispatch_library(kind: str, namespace: str, *args: Any) -> Any:
+        if namespace in ("aten", "prim", "prims", "_"):
+            _find("tampering", "proof", f"the file registers implementations for torch's own {namespace} ops")
+            raise TraceEnd
+        return define(kind, namespace, *args)
+
+    torch._C._dispatch_library = dispatch_library
 
 
 def _install_module_apply() -> None:

@@ -154,7 +154,7 @@ class Oracle:
     def _document(self, case: Case) -> dict[str, Any]:
         seed_all(derive(self.seed, "estimate"))
         size = estimate(case) or Estimate()
-        needed = size.memory + 2 * size.file_bytes
+        needed = size.memory + size.trial(2)
         if needed > self.max_bytes:
             raise DoesNotFit(f"it needs {_gib(needed)} (inputs {_gib(size.inputs)}, state {_gib(size.state)}, outputs "
                              f"{_gib(size.outputs)}), and {_gib(self.max_bytes)} are allowed")  # fmt: skip
@@ -169,13 +169,13 @@ class Oracle:
         wanted = [("seed", derive(self.seed, case.label, "seed", i)) for i in range(self.trials if default else 1)]
         calls = SAMPLES if self.stochastic else 2
         room = max(self.max_bytes - size.memory, 0)
-        trials = max(room // max(calls * size.file_bytes, 1), 1)
+        trials = max(room // max(size.trial(calls), 1), 1)
         if len(wanted) > trials:
             self.notes.append(f"{trials} of {len(wanted)} trials fit in {_gib(self.max_bytes)}")
             wanted = wanted[:trials]
         if default and self.regimes and floating and not self.stochastic:
-            room -= len(wanted) * calls * size.file_bytes
-            if room < len(oracle_regime.REGIMES) * size.file_bytes:
+            room -= len(wanted) * size.trial(calls)
+            if room < len(oracle_regime.REGIMES) * size.trial(1):
                 self.notes.append(f"value regimes do not fit in {_gib(self.max_bytes)}")
             else:
                 wanted += [(regime, derive(self.seed, case.label, regime)) for regime in oracle_regime.REGIMES]
@@ -194,8 +194,9 @@ class Oracle:
         if run.drew:
             self.stochastic = True
         else:
-            again = self._call(case, Weights(self._weight_seed(seed), level, self.device), docs, flats, seed)
-            _require_repeatable(outputs, again)
+            weights = Weights(self._weight_seed(seed), level, self.device)
+            # Not kept: results can be large.
+            _require_repeatable(outputs, self._call(case, weights, docs, flats, seed))
         if self.stochastic:
             self.no_float64 = "the reference draws random numbers"
         elif case.label == "default":
@@ -316,6 +317,7 @@ class Oracle:
                 blobs = [self.data.write(flat) for flat in flats]
             expected = reference.describe_expected(*outcome, flats, shape.estimate.copy_only, self.data.write)
             calls.append({"inputs": blobs, "expected": expected})
+            del outcome  # before the next call makes its own results: they can be large
         return {"regime": regime, "seed": seed, "state": state, "calls": calls}
 
     def _both(

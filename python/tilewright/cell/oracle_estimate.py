@@ -60,32 +60,34 @@ class Estimate:
     inputs: int = 0
     state: int = 0
     outputs: int = 0
-    floats: int = 0
-    """Floating elements of inputs, state and outputs: in float64 each takes eight bytes more."""
+    written: int = 0
+    """Inputs and state that the call modifies."""
+    wide: int = 0
+    """Float64 results: of floating outputs, and of inputs and state that the call modifies."""
     peak: int = 0
     """Largest sum of storages alive at once."""
     copy_only: dict[str, bool] = field(default_factory=dict)
     """By path of an output, such as `output[0]`: whether the reference only moves data there."""
 
-    @property
-    def file_bytes(self) -> int:
-        """What one call adds to the data file, at most; state is written once a trial, but may be modified."""
-        return self.inputs + self.state + self.outputs + 8 * self.floats
+    def trial(self, calls: int) -> int:
+        """What a trial adds to the data file."""
+        return self.state + calls * (self.inputs + self.outputs + self.written + self.wide)
 
     @property
     def memory(self) -> int:
-        """What one call needs in memory: native and float64 runs, and snapshots for comparing."""
-        return 3 * self.peak + 2 * (self.inputs + self.state + self.outputs)
+        """What is alive at most: the native run's storages and results, then a float64 run, of twice the size."""
+        return 3 * self.peak + 2 * (self.inputs + self.state) + self.outputs
 
 
 class _Watch(TorchDispatchMode):
-    """Adds up living storages, and marks those that an arithmetic operation wrote."""
+    """Adds up living storages, and marks those that an operation wrote, and those that hold computed values."""
 
     def __init__(self) -> None:
         super().__init__()
         self.alive: dict[int, int] = {}
         self.users: dict[int, int] = {}
         self.computed: set[int] = set()
+        self.written: set[int] = set()
         self.total = 0
         self.peak = 0
         # Fake storages cost nothing: kept, so that no key is used twice.
@@ -101,12 +103,18 @@ class _Watch(TorchDispatchMode):
                 self.take(tensor)
                 if dirty or not moves:
                     self.computed.add(_key(tensor))
-        # An operation may write arguments that it does not return.
-        if not moves:
-            for argument, value in zip(func._schema.arguments, args, strict=False):
-                if argument.alias_info is not None and argument.alias_info.is_write:
-                    self.computed.update(_key(t) for t in tree_leaves(value) if isinstance(t, torch.Tensor))
+        self._note_writes(func, args, kwargs or {}, not moves or dirty)
         return result
+
+    def _note_writes(self, func: Any, args: Any, kwargs: dict[str, Any], computed: bool) -> None:
+        """Arguments that the operation writes, returned or not."""
+        given = dict(zip((argument.name for argument in func._schema.arguments), args, strict=False)) | kwargs
+        for argument in func._schema.arguments:
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                keys = {_key(t) for t in tree_leaves(given.get(argument.name)) if isinstance(t, torch.Tensor)}
+                self.written |= keys
+                if computed:
+                    self.computed |= keys
 
     def take(self, tensor: torch.Tensor) -> None:
         """Count a tensor's storage until the last tensor over it dies."""
@@ -151,9 +159,10 @@ def _run(case: Case, watch: _Watch) -> Estimate:
     for tensor in (*state, *inputs):
         watch.take(tensor)
     watch.computed.clear()
-    seen: set[int] = set()
-    found.state = sum(_new_bytes(tensor, seen) for tensor in state)
-    found.inputs = sum(_new_bytes(tensor, seen) for tensor in inputs)
+    watch.written.clear()
+    owned = {_key(tensor): tensor for tensor in (*inputs, *state)}
+    found.inputs = sum(_bytes(tensor) for tensor in {_key(tensor): tensor for tensor in inputs}.values())
+    found.state = sum(tensor.numel() * tensor.element_size() for tensor in state)
     output = model(*args)
     outputs: list[torch.Tensor] = []
 
@@ -164,13 +173,13 @@ def _run(case: Case, watch: _Watch) -> Estimate:
 
     encode(output, note)
     found.outputs = sum(tensor.numel() * tensor.element_size() for tensor in outputs)
-    found.floats = sum(tensor.numel() for tensor in (*state, *inputs, *outputs) if tensor.is_floating_point())
+    modified = [tensor for key, tensor in owned.items() if key in watch.written]
+    found.written = sum(_bytes(tensor) for tensor in modified)
+    found.wide = sum(8 * tensor.numel() for tensor in outputs if tensor.is_floating_point())
+    found.wide += sum(8 * _bytes(tensor) // tensor.element_size() for tensor in modified if tensor.is_floating_point())
     found.peak = watch.peak
     return found
 
 
-def _new_bytes(tensor: torch.Tensor, seen: set[int]) -> int:
-    if _key(tensor) in seen:
-        return 0
-    seen.add(_key(tensor))
+def _bytes(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage().nbytes()

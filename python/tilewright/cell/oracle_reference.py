@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -216,25 +217,33 @@ def output_tensors(output: Any) -> dict[str, torch.Tensor]:
     return found
 
 
+CHUNK = 1 << 22
+"""Elements that are compared at a time: comparing should take no memory of its own."""
+
+
 def differ(first: torch.Tensor, second: torch.Tensor, tolerance: float) -> str | None:
     """Why two results differ beyond rounding, or None. Floats by rms over the elements that are finite in both."""
     if first.shape != second.shape:
         return f"shapes {list(first.shape)} and {list(second.shape)}"
+    count = first.numel()
+    pairs = zip(first.detach().reshape(-1).split(CHUNK), second.detach().reshape(-1).split(CHUNK), strict=True)
     if not first.is_floating_point():
         # A tie may be broken otherwise in another precision.
-        unequal = int((first.cpu() != second.cpu()).sum())
-        return f"{unequal} of {first.numel()} elements differ" if unequal > tolerance * first.numel() else None
-    a, b = first.detach().cpu().double(), second.detach().cpu().double()
-    finite = a.isfinite() & b.isfinite()
-    odd = int((~finite & ~(a.isnan() & b.isnan()) & (a != b)).sum())
-    if odd > 0.01 * max(a.numel(), 1):
-        return f"{odd} of {a.numel()} elements are finite in one run only"
-    a, b = a[finite], b[finite]
-    if a.numel() == 0:
-        return None
-    error, size = (a - b).square().mean().sqrt().item(), b.square().mean().sqrt().item()
+        unequal = sum(int((a != b).sum()) for a, b in pairs)
+        return f"{unequal} of {count} elements differ" if unequal > tolerance * count else None
+    error = size = 0.0
+    odd = finite = 0
+    for a, b in ((a.double(), b.double()) for a, b in pairs):
+        both = a.isfinite() & b.isfinite()
+        odd += int((~both & ~(a.isnan() & b.isnan()) & (a != b)).sum())
+        finite += int(both.sum())
+        error += float((a - b).where(both, 0.0).square().sum())
+        size += float(b.where(both, 0.0).square().sum())
+    if odd > 0.01 * max(count, 1):
+        return f"{odd} of {count} elements are finite in one run only"
+    error, size = math.sqrt(error / max(finite, 1)), math.sqrt(size / max(finite, 1))
     if error > tolerance * size + 1e-30:
-        return f"relative rms difference {error / size if size else float('inf'):.2g}, more than {tolerance:g}"
+        return f"relative rms difference {error / size if size else math.inf:.2g}, more than {tolerance:g}"
     return None
 
 

@@ -76,7 +76,8 @@ fn hostile_code_is_held(cell: &Cell) {
 
 #[test]
 fn user_namespaces_stand_in_for_privileges() {
-    let cell = Cell::start(&format!("{DROP} PYTHON \"$@\""));
+    let drop = if nix::unistd::geteuid().is_root() { DROP } else { "exec" };
+    let cell = Cell::start(&format!("{drop} PYTHON \"$@\""));
     let outcome = cell.run(&probe(json!({"do": "echo", "value": 1})).with(|job| job.strict = true));
     let layers = outcome.layers;
     for layer in Layer::ALL {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tempfile
 import textwrap
 from typing import Any
@@ -932,7 +935,7 @@ def test_a_cached_property_of_a_number_is_harmless():
         ("class ModelNew:\n    def __call__(self, x): return x", None),
         (
             "import builtins; builtins.sorted = None\nclass ModelNew:\n    def __call__(self, x): return x",
-            "unsupported",
+            "exception",
         ),
         ("import os; os.environ = None\nclass ModelNew:\n    def __call__(self, x): return x", None),
         ("class Bad(Exception):\n    def __str__(self): raise self\nraise Bad()", "exception"),
@@ -941,3 +944,21 @@ def test_a_cached_property_of_a_number_is_harmless():
 def test_hostile_files_get_an_answer(source: str, kind: str | None):
     response = traced(source, signature_of([X]))
     assert response.get("error", {}).get("kind") == kind, response
+
+
+def test_warming_up_asks_cuda_nothing():
+    """A zygote that has initialised CUDA breaks CUDA in every child."""
+    text = """
+import torch
+
+def refuse(*args):
+    raise SystemExit("CUDA was asked")
+
+for name in ("_cuda_getDeviceCount", "_cuda_init", "_ensureCUDADeviceGuardSet"):
+    setattr(torch._C, name, refuse)
+from tilewright.cell import trace
+trace.warm()
+"""
+    root = os.path.join(os.path.dirname(__file__), "..")
+    done = subprocess.run([sys.executable, "-c", text], cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

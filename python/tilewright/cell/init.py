@@ -79,6 +79,7 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
 def _install() -> None:
     properties = DEVICES[_TARGET["arch"]]
     driver.set_active(Driver(_TARGET, properties))
+    trace_torch.hide_devices()
     trace_torch.install_cuda(trace_torch.Streams(), properties)
 
     def refuse(self: Any, *args: Any, **kwargs: Any) -> None:

@@ -5,8 +5,11 @@ Everything here changes the process for good, so it is called only in a job's ow
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import os
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -204,6 +207,7 @@ def install(session: Session, properties: DeviceProperties) -> None:
     """Makes this process answer as if the target were here."""
     global _session
     _session = session
+    hide_devices()
     install_cuda(session.streams, properties)
     _install_fake_tensor(session)
     _install_module_apply()
@@ -389,6 +393,27 @@ def _install_clock(session: Session) -> None:
     datetime.datetime = Shifted
 
 
+def hide_devices() -> None:
+    """A job must not find a real GPU; CUDA reads this when it is first used in the process."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = os.environ["HIP_VISIBLE_DEVICES"] = ""
+
+
+class _NoDevice(fake_tensor.FakeTensorMode):
+    """Fake tensors that never ask CUDA anything: a zygote that initialises CUDA would break its children's."""
+
+    avoid_device_init = True
+
+
+@contextlib.contextmanager
+def _without_cuda() -> Iterator[None]:
+    guard = torch._C._ensureCUDADeviceGuardSet
+    torch._C._ensureCUDADeviceGuardSet = lambda: None
+    try:
+        yield
+    finally:
+        torch._C._ensureCUDADeviceGuardSet = guard
+
+
 @torch.no_grad()
 def first_use() -> None:
     """Imports that torch makes at first use; called once in the zygote, before forking."""
@@ -397,7 +422,7 @@ def first_use() -> None:
     import torch.library
 
     nn = torch.nn
-    with fake_tensor.FakeTensorMode():
+    with _without_cuda(), _NoDevice():
         layers = (
             nn.Linear(2, 2),
             nn.Conv1d(2, 2, 1),
@@ -411,7 +436,7 @@ def first_use() -> None:
             nn.MultiheadAttention(2, 1),
             nn.LSTM(2, 2),
         )
-        x = torch.empty(4, 4, device="cuda")
+        x = torch.empty(4, 4, device="cpu")
         (x.t().contiguous() + torch.zeros_like(x) @ x).softmax(-1).to(torch.float16).clone()
-        torch.cat([x, x]), torch.arange(4, device="cuda"), torch.tensor([1.0], device="cuda")
+        torch.cat([x, x]), torch.arange(4, device="cpu"), torch.tensor([1.0], device="cpu")
         del layers

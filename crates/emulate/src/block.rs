@@ -62,7 +62,7 @@ macro_rules! both_blocks {
         }
     };
 }
-pub(crate) use {both_blocks, each_block};
+pub(crate) use both_blocks;
 
 impl Block {
     pub(crate) fn new(class: Class) -> Self {
@@ -199,6 +199,30 @@ pub(crate) fn vectorised<R>(f: impl FnOnce() -> R) -> R {
     pulp::Arch::new().dispatch(Loop(f))
 }
 
+/// How loops over an element type are compiled. Twice the code for twice the width pays for the types that kernels
+/// compute with.
+pub(crate) trait Lanes: Copy {
+    fn run<R>(f: impl FnOnce() -> R) -> R;
+}
+
+macro_rules! impl_lanes {
+    ($run:ident: $($t:ty),*) => {$(
+        impl Lanes for $t {
+            #[inline(always)]
+            fn run<R>(f: impl FnOnce() -> R) -> R {
+                $run(f)
+            }
+        }
+    )*};
+}
+impl_lanes!(vectorised: i32, i64, f32);
+impl_lanes!(plain: i8, i16, f64);
+
+#[inline(always)]
+fn plain<R>(f: impl FnOnce() -> R) -> R {
+    f()
+}
+
 #[inline(always)]
 fn resize<R: Copy + Default>(out: &mut Vec<R>, n: usize) {
     if out.len() != n {
@@ -208,36 +232,36 @@ fn resize<R: Copy + Default>(out: &mut Vec<R>, n: usize) {
 }
 
 #[inline(always)]
-pub(crate) fn map1<A: Copy, R: Copy + Default>(a: &[A], out: &mut Vec<R>, f: impl Fn(A) -> R) {
+pub(crate) fn map1<A: Lanes, R: Copy + Default>(a: &[A], out: &mut Vec<R>, f: impl Fn(A) -> R) {
     resize(out, a.len());
-    vectorised(|| {
-            for (o, &x) in out.iter_mut().zip(a) {
-                *o = f(x);
-            }
-        });
+    A::run(|| {
+        for (o, &x) in out.iter_mut().zip(a) {
+            *o = f(x);
+        }
+    });
 }
 
 /// Elementwise over two blocks, either of which may be a splat.
 #[inline(always)]
-pub(crate) fn map2<A: Copy, B: Copy, R: Copy + Default>(a: &[A], b: &[B], out: &mut Vec<R>, f: impl Fn(A, B) -> R) {
+pub(crate) fn map2<A: Lanes, B: Copy, R: Copy + Default>(a: &[A], b: &[B], out: &mut Vec<R>, f: impl Fn(A, B) -> R) {
     resize(out, a.len().max(b.len()));
-    vectorised(|| match (a, b) {
-            (_, &[y]) => {
-                for (o, &x) in out.iter_mut().zip(a) {
-                    *o = f(x, y);
-                }
+    A::run(|| match (a, b) {
+        (_, &[y]) => {
+            for (o, &x) in out.iter_mut().zip(a) {
+                *o = f(x, y);
             }
-            (&[x], _) => {
-                for (o, &y) in out.iter_mut().zip(b) {
-                    *o = f(x, y);
-                }
+        }
+        (&[x], _) => {
+            for (o, &y) in out.iter_mut().zip(b) {
+                *o = f(x, y);
             }
-            _ => {
-                for ((o, &x), &y) in out.iter_mut().zip(a).zip(b) {
-                    *o = f(x, y);
-                }
+        }
+        _ => {
+            for ((o, &x), &y) in out.iter_mut().zip(a).zip(b) {
+                *o = f(x, y);
             }
-        });
+        }
+    });
 }
 
 /// Elementwise over three blocks, any of which may be a splat.

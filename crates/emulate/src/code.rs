@@ -67,7 +67,8 @@ pub(crate) enum IntUnary {
     TrailingZeros,
     Population,
     Reverse,
-    Not,
+    /// Position of the lowest set bit from 1 on, 0 if there is none.
+    FirstSet,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,11 +133,29 @@ pub(crate) enum FloatRelation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cast {
     /// Integers of any width; `signed` is how the source extends. An `i1` source has the values 0 and 1, or 0 and -1.
-    Int { from: Elem, to: Elem, signed: bool },
-    IntToFloat { from: Elem, to: FloatKind, signed: bool },
-    FloatToInt { from: FloatKind, to: Elem, signed: bool },
-    Float { from: FloatKind, to: FloatKind, truncate: bool },
-    Bits { from: Elem, to: Elem },
+    Int {
+        from: Elem,
+        to: Elem,
+        signed: bool,
+    },
+    IntToFloat {
+        from: Elem,
+        to: FloatKind,
+        signed: bool,
+    },
+    FloatToInt {
+        to: Elem,
+        signed: bool,
+    },
+    Float {
+        from: FloatKind,
+        to: FloatKind,
+        truncate: bool,
+    },
+    Bits {
+        from: Elem,
+        to: Elem,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,8 +212,6 @@ pub(crate) struct Dot {
     /// Round `f32` operands to tf32.
     pub(crate) tf32: bool,
     pub(crate) result: Elem,
-    /// Bytes of an operand's element, for integer operands that are widened.
-    pub(crate) operands: [Elem; 2],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,15 +229,8 @@ pub(crate) struct DotScaled {
     pub(crate) k: usize,
     pub(crate) kinds: [ScaledKind; 2],
     pub(crate) packed_along_k: [bool; 2],
-    pub(crate) operands: [Elem; 2],
     /// Which of the optional scale operands are there, and how many elements of K share one.
     pub(crate) scales: [Option<usize>; 2],
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AsmPattern {
-    /// `shf.l.wrap.b32`, `shf.r.wrap.b32`
-    FunnelShift { left: bool },
 }
 
 #[derive(Debug, Clone)]
@@ -233,29 +243,73 @@ pub(crate) enum Code {
     FloatUnary(FloatUnary, FloatKind),
     Fma(FloatKind),
     /// Operands value, low, high.
-    Clamp { kind: FloatKind, propagate_nan: bool },
+    Clamp {
+        kind: FloatKind,
+        propagate_nan: bool,
+    },
     /// Computed in `f64`, rounded once.
     Math1(fn(f64) -> f64, FloatKind),
     Math2(fn(f64, f64) -> f64, FloatKind),
-    /// A test of a float: an `i1` or `i32` of 0 and 1.
+    /// A test of a float: an `i32` of 0 and 1.
     Test(fn(f64) -> bool),
+    /// To a saturated integer after rounding by the function.
+    RoundToInt {
+        round: fn(f64) -> f64,
+        signed: bool,
+    },
     CompareInt(IntPredicate),
-    CompareFloat { relation: FloatRelation, ordered: bool },
+    CompareFloat {
+        relation: FloatRelation,
+        ordered: bool,
+    },
     Select,
     Cast(Cast),
     /// Pointer plus integer times the pointee's bytes.
     AddPtr(i64),
-    Broadcast { from: Vec<usize>, to: Vec<usize> },
-    Transpose { shape: Vec<usize>, order: Vec<usize> },
-    Join { numel: usize },
-    Split { numel: usize },
-    Cat { numel: [usize; 2] },
-    Load { elem: Elem, row: usize, mask: bool, other: bool },
-    Store { elem: Elem, row: usize, mask: bool },
-    AtomicRmw { op: AtomicOp, elem: Elem, numel: usize, mask: bool },
-    AtomicCas { elem: Elem, numel: usize },
+    Broadcast {
+        from: Vec<usize>,
+        to: Vec<usize>,
+    },
+    Transpose {
+        shape: Vec<usize>,
+        order: Vec<usize>,
+    },
+    Join {
+        numel: usize,
+    },
+    Split {
+        numel: usize,
+    },
+    Cat {
+        numel: [usize; 2],
+    },
+    Load {
+        elem: Elem,
+        row: usize,
+        mask: bool,
+        other: bool,
+    },
+    Store {
+        elem: Elem,
+        row: usize,
+        mask: bool,
+    },
+    AtomicRmw {
+        op: AtomicOp,
+        elem: Elem,
+        numel: usize,
+        mask: bool,
+    },
+    AtomicCas {
+        elem: Elem,
+        numel: usize,
+    },
     /// Operands: base, shape, strides, and for a block pointer the offsets.
-    MakeView { rank: usize, offsets: bool, pad_nan: bool },
+    MakeView {
+        rank: usize,
+        offsets: bool,
+        pad_nan: bool,
+    },
     Advance,
     /// Operands: the view, then for a descriptor the coordinates.
     LoadTile(Tile),
@@ -267,13 +321,35 @@ pub(crate) enum Code {
     ScatterTile(Tile),
     Dot(Dot),
     DotScaled(Box<DotScaled>),
-    Reduce { shape: [usize; 3], region: Box<Region> },
-    Scan { shape: [usize; 3], reverse: bool, region: Box<Region> },
-    MapElementwise { numel: usize, pack: usize, region: Box<Region> },
-    Histogram { bins: usize, numel: usize, mask: bool },
+    Reduce {
+        shape: [usize; 3],
+        region: Box<Region>,
+    },
+    Scan {
+        shape: [usize; 3],
+        reverse: bool,
+        region: Box<Region>,
+    },
+    MapElementwise {
+        numel: usize,
+        pack: usize,
+        region: Box<Region>,
+    },
+    Histogram {
+        bins: usize,
+        numel: usize,
+        mask: bool,
+    },
     /// Operands: source and positions, both `[outer, n, inner]` along the axis.
-    Gather { source: Vec<usize>, index: Vec<usize>, axis: usize },
-    Asm(AsmPattern),
+    Gather {
+        source: Vec<usize>,
+        index: Vec<usize>,
+        axis: usize,
+    },
+    /// `shf.l.wrap.b32`, `shf.r.wrap.b32`: low word, high word, amount.
+    FunnelShift {
+        left: bool,
+    },
     Assert(String),
     For(Box<For>),
     While(Box<While>),

@@ -141,8 +141,7 @@ impl Format {
         } else if exponent == 0 {
             fraction as f32 * power_of_two(1 - self.bias - self.mantissa as i32)
         } else {
-            (fraction + (1 << self.mantissa)) as f32
-                * power_of_two(exponent as i32 - self.bias - self.mantissa as i32)
+            (fraction + (1 << self.mantissa)) as f32 * power_of_two(exponent as i32 - self.bias - self.mantissa as i32)
         };
         if negative { -value } else { value }
     }
@@ -245,4 +244,133 @@ pub(crate) fn int_to_f64_odd(x: i128) -> f64 {
 pub(crate) fn truncate_f64(x: f64) -> f32 {
     let nearest = x as f32;
     if x.is_finite() && f64::from(nearest).abs() > x.abs() { f32::from_bits(nearest.to_bits() - 1) } else { nearest }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::{bf16, f16};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn same(a: f32, b: f32) -> bool {
+        a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
+    }
+
+    /// Any bit pattern, and values around the bounds of the narrow formats.
+    fn floats() -> impl Strategy<Value = f32> {
+        prop_oneof![
+            any::<u32>().prop_map(f32::from_bits),
+            (-40i32..20, any::<u32>())
+                .prop_map(|(exponent, bits)| f32::from_bits(bits & 0x807f_ffff | ((exponent + 127) as u32) << 23)),
+            any::<u16>().prop_map(|bits| f16::from_bits(bits).to_f32() * (1.0 + f32::EPSILON)),
+        ]
+    }
+
+    #[test]
+    fn all_codes_survive() {
+        for code in 0..=u16::MAX {
+            let wide = f16_to_f32(code);
+            assert!(same(wide, f16::from_bits(code).to_f32()), "{code:#x}");
+            let again = F16.encode(wide) as u16;
+            assert!(again == code || wide.is_nan() && f16::from_bits(again).is_nan(), "{code:#x} {again:#x}");
+            assert!(same(bf16_to_f32(code), bf16::from_bits(code).to_f32()));
+        }
+        for format in [E4M3, E5M2, E4M3UZ, E5M2UZ, E4M3B11UZ] {
+            for code in 0..=255u32 {
+                let value = format.decode(code);
+                let rounded = format.round(value);
+                if value.is_finite() {
+                    assert_eq!(rounded.to_bits(), value.to_bits(), "{format:?} {code:#x}");
+                    assert_eq!(format.encode(value), code, "{format:?} {code:#x}");
+                } else if value.is_nan() {
+                    assert!(format.decode(format.encode(rounded)).is_nan(), "{format:?} {code:#x}");
+                }
+            }
+        }
+    }
+
+    /// The nearest code by trying them all; of two as near, the even one.
+    fn nearest(format: Format, x: f32) -> f32 {
+        let codes = (0..1u32 << format.bits).filter(|&code| format.decode(code).is_finite());
+        // What is far beyond the largest value would be equally far from several in double precision.
+        let x = x.clamp(-2.0 * format.max, 2.0 * format.max);
+        let distance = |code: u32| (f64::from(format.decode(code)) - f64::from(x)).abs();
+        let best = codes.min_by(|&a, &b| distance(a).total_cmp(&distance(b)).then((a & 1).cmp(&(b & 1))));
+        format.decode(best.unwrap_or_default())
+    }
+
+    proptest! {
+        #[test]
+        fn f16_rounds_as_half(x in floats()) {
+            prop_assert!(same(F16.round(x), f16::from_f32(x).to_f32()), "{x:e} {:e}", F16.round(x));
+            let code = F16.encode(F16.round(x)) as u16;
+            prop_assert!(code == f16::from_f32(x).to_bits() || x.is_nan());
+        }
+
+        #[test]
+        fn bf16_rounds_as_half(x in floats()) {
+            prop_assert!(same(round_bf16(x), bf16::from_f32(x).to_f32()));
+        }
+
+        #[test]
+        fn fp8_rounds_to_the_nearest(x in floats()) {
+            for format in [E4M3, E5M2, E4M3UZ, E5M2UZ, E4M3B11UZ] {
+                let got = format.round(x);
+                prop_assert!(if x.is_nan() { got.is_nan() } else { got == nearest(format, x) }, "{format:?} {x:e} {got:e}");
+            }
+        }
+
+        #[test]
+        fn truncation_never_grows(x in floats()) {
+            for format in [F16, E4M3, E5M2] {
+                let got = format.truncate(x);
+                if x.is_finite() {
+                    prop_assert!(got.abs() <= x.abs());
+                    prop_assert!(format.round(got) == got);
+                    // The next value away from zero lies beyond, unless there is none.
+                    let next = format.decode((format.encode(got) & !(1 << (format.bits - 1))) + 1);
+                    prop_assert!(next.abs() > x.abs() || got.abs() == format.max, "{x:e} {got:e}");
+                }
+            }
+        }
+
+        #[test]
+        fn doubles_round_once(x in any::<f64>(), scale in -30i32..20) {
+            for x in [x, x.fract() * 2f64.powi(scale)] {
+                let odd = to_f32_odd(x);
+                let got = F16.round(odd);
+                // Correct rounding, by exact comparison with the neighbours.
+                if got.is_finite() && x.is_finite() {
+                    let error = (f64::from(got) - x).abs();
+                    for code in [F16.encode(got).wrapping_sub(1), F16.encode(got) + 1] {
+                        let other = f16::from_bits(code as u16).to_f64();
+                        prop_assert!(!other.is_finite() || error <= (other - x).abs(), "{x:e}");
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn integers_round_once(x in any::<i64>(), shift in 0u32..63) {
+            let x = i128::from(x >> shift);
+            let got = to_f32_odd(int_to_f64_odd(x));
+            // To odd: exact, or off in the last bit only.
+            prop_assert!((got as i128 - x).abs() < (x.abs() >> 22).max(1));
+            prop_assert_eq!(int_to_f64_odd(x) as i128 == x, (int_to_f64_odd(x).to_bits() & 1 == 0) || int_to_f64_odd(x) as i128 == x);
+            prop_assert_eq!(F16.round(to_f32_odd(int_to_f64_odd(x))), f16::from_f64(x as f64).to_f32());
+        }
+
+        #[test]
+        fn tf32_rounds_half_away(x in any::<u32>().prop_map(f32::from_bits)) {
+            let got = round_tf32(x);
+            if x.is_finite() && got.is_finite() {
+                prop_assert_eq!(got.to_bits() & 0x1fff, 0);
+                let unit = f64::from(f32::from_bits((x.to_bits() & 0x7f80_0000).max(1 << 23))) * 2f64.powi(-10);
+                let error = (f64::from(got) - f64::from(x)).abs();
+                prop_assert!(error <= unit / 2.0);
+                prop_assert!(error < unit / 2.0 || got.abs() > x.abs());
+            }
+        }
+    }
 }

@@ -70,6 +70,8 @@ pub enum Fault {
     Misaligned { access: Access, allocation: String, offset: i64, bytes: usize, site: Site },
     #[error("device assertion failed: {message} {site}")]
     Assert { message: String, site: Site },
+    #[error("tl.gather reads position {position} of {extent} {site}")]
+    Position { position: i64, extent: usize, site: Site },
     #[error("the deadline passed {site}")]
     Deadline { site: Site },
     #[error("the launch passes {given} arguments, the kernel takes {wanted}")]
@@ -84,18 +86,12 @@ pub enum Fault {
 }
 
 /// What bounds a launch, and what it sees where the GPU promises nothing.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Limits {
     pub deadline: Option<Instant>,
     /// Every byte of what a load without `other` gives for a masked-off lane. A GPU gives zeros in practice and
     /// promises nothing: two launches with different values here tell whether results depend on it.
     pub poison: u8,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { deadline: None, poison: 0 }
-    }
 }
 
 /// A read of bytes that nothing ever wrote.

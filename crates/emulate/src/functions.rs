@@ -82,7 +82,7 @@ pub(crate) fn is_negative(x: f64) -> bool {
     x.is_sign_negative()
 }
 
-fn logb(x: f64) -> f64 {
+pub(crate) fn logb(x: f64) -> f64 {
     if x == 0.0 {
         f64::NEG_INFINITY
     } else if x.is_infinite() {
@@ -136,4 +136,43 @@ fn erfinv(y: f64) -> f64 {
         x -= newton / (1.0 + x * newton);
     }
     x.copysign(y)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-12 * b.abs().max(1e-300)
+    }
+
+    #[test]
+    fn inverse_error_function() {
+        for i in 1..400 {
+            let x = f64::from(i) * 0.01;
+            let y = libm::erf(x);
+            if y < 1.0 {
+                // Near 1 a unit in the last place of y moves x by more.
+                let slack = f64::EPSILON / (1.0 - y) * 10.0;
+                assert!((erfinv(y) - x).abs() <= 1e-12 + slack * x, "{x}");
+                assert_eq!(erfinv(-y), -erfinv(y));
+            }
+        }
+        assert_eq!(erfinv(0.0), 0.0);
+        assert_eq!(erfinv(1.0), f64::INFINITY);
+        assert!(erfinv(1.5).is_nan());
+    }
+
+    #[test]
+    fn scaled_complement_is_continuous() {
+        assert!(near(erfcx(1.0), 0.427_583_576_155_807));
+        assert!(near(erfcx(19.999_999), erfcx(20.0)) || (erfcx(19.999_999) / erfcx(20.0) - 1.0).abs() < 1e-7);
+        assert!(near(erfcx(30.0), 0.018_795_888_861_416_75));
+    }
+
+    #[test]
+    fn pi_functions_are_exact_at_halves() {
+        assert!(near(sinpi(1e9 + 0.5), 1.0));
+        assert!(near(cospi(1e9 + 1.0), -1.0));
+    }
 }

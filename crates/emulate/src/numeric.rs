@@ -2,7 +2,6 @@
 
 /// Two's complement integers. Nothing traps: division by zero gives what the hardware gives.
 pub(crate) trait Int: Copy + Default + Ord {
-    const BITS: u32;
     fn add(self, o: Self) -> Self;
     fn sub(self, o: Self) -> Self;
     fn mul(self, o: Self) -> Self;
@@ -26,18 +25,16 @@ pub(crate) trait Int: Copy + Default + Ord {
     fn lt_u(self, o: Self) -> bool;
     fn le_u(self, o: Self) -> bool;
     fn abs(self) -> Self;
-    fn not(self) -> Self;
     fn leading_zeros(self) -> Self;
     fn trailing_zeros(self) -> Self;
     fn population(self) -> Self;
     fn reverse(self) -> Self;
-    fn is_zero(self) -> bool;
+    fn first_set(self) -> Self;
 }
 
 macro_rules! impl_int {
     ($t:ty, $u:ty, $wide:ty, $wide_u:ty) => {
         impl Int for $t {
-            const BITS: u32 = <$t>::BITS;
             #[inline(always)]
             fn add(self, o: Self) -> Self {
                 self.wrapping_add(o)
@@ -137,10 +134,6 @@ macro_rules! impl_int {
                 self.wrapping_abs()
             }
             #[inline(always)]
-            fn not(self) -> Self {
-                !self
-            }
-            #[inline(always)]
             fn leading_zeros(self) -> Self {
                 <$t>::leading_zeros(self) as $t
             }
@@ -157,8 +150,8 @@ macro_rules! impl_int {
                 <$t>::reverse_bits(self)
             }
             #[inline(always)]
-            fn is_zero(self) -> bool {
-                self == 0
+            fn first_set(self) -> Self {
+                if self == 0 { 0 } else { <$t>::trailing_zeros(self) as $t + 1 }
             }
         }
     };
@@ -197,12 +190,10 @@ pub(crate) trait Float: Copy + Default + PartialOrd {
     fn round(self) -> Self;
     fn round_even(self) -> Self;
     fn is_nan(self) -> bool;
-    fn to_f64(self) -> f64;
-    fn from_f64(x: f64) -> Self;
 }
 
 macro_rules! impl_float {
-    ($t:ty, $fma:path, $copysign:path, exp: $exp:expr, exp2: $exp2:expr, log: $log:expr, log2: $log2:expr) => {
+    ($t:ty, exp: $exp:expr, exp2: $exp2:expr, log: $log:expr, log2: $log2:expr) => {
         impl Float for $t {
             #[inline(always)]
             fn add(self, o: Self) -> Self {
@@ -246,11 +237,11 @@ macro_rules! impl_float {
             }
             #[inline(always)]
             fn copy_sign(self, o: Self) -> Self {
-                $copysign(self, o)
+                <$t>::copysign(self, o)
             }
             #[inline(always)]
             fn fma(self, b: Self, c: Self) -> Self {
-                $fma(self, b, c)
+                self.mul_add(b, c)
             }
             #[inline(always)]
             fn neg(self) -> Self {
@@ -308,23 +299,15 @@ macro_rules! impl_float {
             fn is_nan(self) -> bool {
                 <$t>::is_nan(self)
             }
-            #[inline(always)]
-            fn to_f64(self) -> f64 {
-                f64::from(self)
-            }
-            #[inline(always)]
-            fn from_f64(x: f64) -> Self {
-                x as $t
-            }
         }
     };
 }
-impl_float!(f32, libm::fmaf, f32::copysign,
+impl_float!(f32,
     exp: |x: f32| exp2_f32(f64::from(x) * std::f64::consts::LOG2_E),
     exp2: |x: f32| exp2_f32(f64::from(x)),
     log: |x: f32| (log2_f64(x) * std::f64::consts::LN_2) as f32,
     log2: |x: f32| log2_f64(x) as f32);
-impl_float!(f64, libm::fma, f64::copysign, exp: libm::exp, exp2: libm::exp2, log: libm::log, log2: libm::log2);
+impl_float!(f64, exp: libm::exp, exp2: libm::exp2, log: libm::log, log2: libm::log2);
 
 /// `2^x` for the exponential functions of `f32`: branch-free in `f64`, so that loops vectorise. The relative error
 /// before rounding is below 2^-42, so that the result is the correctly rounded one but in one of some 10^5 cases.
@@ -347,9 +330,7 @@ fn exp2_f32(x: f64) -> f32 {
                         + t * (1.0 / 120.0
                             + t * (1.0 / 720.0
                                 + t * (1.0 / 5_040.0
-                                    + t * (1.0 / 40_320.0
-                                        + t * (1.0 / 362_880.0
-                                            + t * (1.0 / 3_628_800.0))))))))));
+                                    + t * (1.0 / 40_320.0 + t * (1.0 / 362_880.0 + t * (1.0 / 3_628_800.0))))))))));
     let scale = f64::from_bits((shifted.to_bits().wrapping_add(1023)) << 52);
     (series * scale) as f32
 }
@@ -371,8 +352,7 @@ fn log2_f64(x: f32) -> f64 {
         + z * (1.0 / 3.0
             + z * (1.0 / 5.0
                 + z * (1.0 / 7.0
-                    + z * (1.0 / 9.0
-                        + z * (1.0 / 11.0 + z * (1.0 / 13.0 + z * (1.0 / 15.0 + z * (1.0 / 17.0))))))));
+                    + z * (1.0 / 9.0 + z * (1.0 / 11.0 + z * (1.0 / 13.0 + z * (1.0 / 15.0 + z * (1.0 / 17.0))))))));
     let value = exponent + 2.0 * std::f64::consts::LOG2_E * s * series;
     let special = if x == 0.0 {
         f64::NEG_INFINITY
@@ -382,4 +362,86 @@ fn log2_f64(x: f32) -> f64 {
         f64::NAN
     };
     if x > 0.0 && x < f32::INFINITY { value } else { special }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Units in the last place between a float and the exact value.
+    fn ulps(got: f32, exact: f64) -> f64 {
+        let want = exact as f32;
+        if got == want || got.is_nan() && want.is_nan() {
+            return 0.0;
+        }
+        let unit = f64::from(f32::from_bits((want.abs().to_bits() & 0x7f80_0000).max(24 << 23) - (23 << 23)));
+        (f64::from(got) - exact).abs() / unit
+    }
+
+    proptest! {
+        #[test]
+        fn integers_wrap_as_rust(a in any::<i32>(), b in any::<i32>(), small in 0i32..40) {
+            prop_assert_eq!(Int::add(a, b), a.wrapping_add(b));
+            prop_assert_eq!(Int::mul(a, b), a.wrapping_mul(b));
+            prop_assert_eq!(Int::mul_high_u(a, b) as u32, ((u64::from(a as u32) * u64::from(b as u32)) >> 32) as u32);
+            prop_assert_eq!(Int::mul_high_s(a, b), ((i64::from(a) * i64::from(b)) >> 32) as i32);
+            prop_assert_eq!(a.div_s(b), if b == 0 { -1 } else { a.wrapping_div(b) });
+            prop_assert_eq!(a.rem_s(b), if b == 0 { a } else { a.wrapping_rem(b) });
+            prop_assert_eq!(a.div_u(b) as u32, (a as u32).checked_div(b as u32).unwrap_or(u32::MAX));
+            prop_assert_eq!(a.rem_u(b) as u32, (a as u32).checked_rem(b as u32).unwrap_or(a as u32));
+            prop_assert_eq!(Int::shl(a, small) as u32, ((u64::from(a as u32)) << small) as u32);
+            prop_assert_eq!(a.shr_u(small) as u32, (u64::from(a as u32) >> small) as u32);
+            prop_assert_eq!(a.shr_s(small), (i64::from(a) >> small) as i32);
+            let wide = (i64::from(a), i64::from(b));
+            if b != 0 {
+                prop_assert_eq!(a.floor_div_s(b), (wide.0 as f64 / wide.1 as f64).floor() as i64 as i32);
+                prop_assert_eq!(a.ceil_div_s(b), (wide.0 as f64 / wide.1 as f64).ceil() as i64 as i32);
+            }
+        }
+
+        #[test]
+        fn division_of_all_widths_never_panics(a in any::<i64>(), b in any::<i64>()) {
+            for (x, y) in [(a, b), (a, 0), (i64::MIN, -1), (a, 1)] {
+                let _ = (x.div_s(y), x.rem_s(y), x.floor_div_s(y), x.ceil_div_s(y), x.div_u(y), x.ceil_div_u(y));
+                let (x, y) = (x as i8, y as i8);
+                let _ = (x.div_s(y), x.rem_s(y), x.floor_div_s(y), x.ceil_div_s(y), x.div_u(y), x.ceil_div_u(y));
+            }
+        }
+
+        #[test]
+        fn exponentials_are_nearly_correctly_rounded(x in -110f32..100.0, bits in any::<u32>()) {
+            for x in [x, f32::from_bits(bits)] {
+                prop_assert!(ulps(Float::exp(x), libm::exp(f64::from(x))) <= 0.5001, "exp {x:e}");
+                prop_assert!(ulps(Float::exp2(x), libm::exp2(f64::from(x))) <= 0.5001, "exp2 {x:e}");
+            }
+        }
+
+        #[test]
+        fn logarithms_are_nearly_correctly_rounded(x in 0f32..4.0, bits in any::<u32>()) {
+            for x in [x, 1.0 + x * 1e-4, f32::from_bits(bits)] {
+                prop_assert!(ulps(Float::log(x), libm::log(f64::from(x))) <= 0.5001, "log {x:e}");
+                prop_assert!(ulps(Float::log2(x), libm::log2(f64::from(x))) <= 0.5001, "log2 {x:e}");
+            }
+        }
+
+        #[test]
+        fn maxima_treat_nan_as_named(a in any::<f32>()) {
+            prop_assert!(Float::maximum(a, f32::NAN).is_nan() && Float::minimum(f32::NAN, a).is_nan());
+            prop_assert!(a.is_nan() || a.max_num(f32::NAN) == a && f32::NAN.min_num(a) == a);
+        }
+    }
+
+    #[test]
+    fn special_values() {
+        assert_eq!(Float::exp(f32::INFINITY), f32::INFINITY);
+        assert_eq!(Float::exp(f32::NEG_INFINITY), 0.0);
+        assert!(Float::exp(f32::NAN).is_nan());
+        assert_eq!(Float::log(0f32), f32::NEG_INFINITY);
+        assert!(Float::log(-1f32).is_nan());
+        assert_eq!(Float::log2(f32::from_bits(1)), -149.0);
+        assert_eq!(Float::max_num(-0.0f32, 0.0).to_bits(), 0);
+        assert_eq!(Float::min_num(0.0f32, -0.0).to_bits(), 0x8000_0000);
+    }
 }

@@ -265,9 +265,6 @@ fn contiguous(pointers: &[i64], size: usize) -> bool {
     different == 0
 }
 
-/// What an access does, for error messages about its operands.
-const BAD_POINTER: &str = "an access through something that is no pointer";
-
 /// A block with one element a lane.
 fn stretched<T: Copy>(block: &[T], n: usize) -> Cow<'_, [T]> {
     match block {
@@ -324,20 +321,18 @@ impl Machine<'_> {
         has_other: bool,
     ) -> Result<(), Fault> {
         let mut out = self.out(step)?;
-        let (pointers, mask) = self.take_lanes(step, if has_mask { Some(1) } else { None })?;
-        let mut n = pointers.len().max(mask.as_ref().map_or(1, Vec::len));
-        if mask.is_some() {
-            if has_other {
-                let other = self.arg(step, 2)?;
-                n = n.max(other.len());
-                out.assign(other);
-            } else {
-                fill_poison(elem, self.limits.poison, &mut out);
-            }
+        let lanes = 0..1 + usize::from(has_mask) + usize::from(has_other);
+        let n = lanes.map(|index| step.args.get(index).map_or(1, |&reg| self.reg(reg).len())).max().unwrap_or(1);
+        if has_other {
+            out.assign(self.arg(step, 2)?);
+            out.expand(n);
+        } else if has_mask {
+            fill_poison(elem, self.limits.poison, &mut out);
             out.expand(n);
         } else {
             out.resize(n);
         }
+        let (pointers, mask) = self.take_lanes(step, if has_mask { Some(1) } else { None })?;
         let full_pointers = stretched(&pointers, n);
         let full_mask = mask.as_deref().map(|mask| stretched(mask, n));
         let lanes = Lanes { pointers: &full_pointers, mask: full_mask.as_deref(), row };

@@ -3,8 +3,8 @@
 use tilewright_ttir::FloatKind;
 
 use super::Machine;
-use crate::block::{Block, map1, map2, map3};
-use crate::code::{AsmPattern, Cast, Code, FloatOp, FloatRelation, FloatUnary, IntOp, IntPredicate, IntUnary, Step};
+use crate::block::{Block, Lanes, map1, map2, map3};
+use crate::code::{Cast, Code, FloatOp, FloatRelation, FloatUnary, IntOp, IntPredicate, IntUnary, Step};
 use crate::codec::{Codec, with_codec};
 use crate::convert;
 use crate::fault::Fault;
@@ -96,15 +96,25 @@ impl Machine<'_> {
                 }
                 round(kind, out)
             }
-            Code::Test(f) => match (arg(0)?, out) {
-                (Block::F32(a), Block::I32(out)) => Some(map1(a, out, |x| i32::from(f(f64::from(x))))),
-                (Block::F64(a), Block::I32(out)) => Some(map1(a, out, |x| i32::from(f(x)))),
-                _ => None,
-            },
-            Code::CompareInt(predicate) => compare_int(predicate, arg(0)?, arg(1)?, i8s(out)),
-            Code::CompareFloat { relation, ordered } => {
-                compare_float(relation, ordered, arg(0)?, arg(1)?, i8s(out))
+            Code::Test(f) => {
+                match arg(0)? {
+                    Block::F32(a) => map1(a, i32s(out), |x| i32::from(f(f64::from(x)))),
+                    Block::F64(a) => map1(a, i32s(out), |x| i32::from(f(x))),
+                    _ => return None,
+                }
+                Some(())
             }
+            Code::RoundToInt { round, signed } => {
+                // A whole number of the source's type is one of its values.
+                let whole = match arg(0)? {
+                    Block::F32(a) => Block::F32(a.iter().map(|&x| round(f64::from(x)) as f32).collect()),
+                    Block::F64(a) => Block::F64(a.iter().map(|&x| round(x)).collect()),
+                    _ => return None,
+                };
+                float_to_int(signed, false, &whole, out)
+            }
+            Code::CompareInt(predicate) => compare_int(predicate, arg(0)?, arg(1)?, i8s(out)),
+            Code::CompareFloat { relation, ordered } => compare_float(relation, ordered, arg(0)?, arg(1)?, i8s(out)),
             Code::Select => select(arg(0)?, arg(1)?, arg(2)?, out),
             Code::Cast(how) => cast(how, arg(0)?, out),
             Code::AddPtr(size) => {
@@ -124,12 +134,13 @@ impl Machine<'_> {
                 }
                 Some(())
             }
-            Code::Asm(AsmPattern::FunnelShift { left }) => match (arg(0)?, arg(1)?, arg(2)?) {
-                (Block::I32(low), Block::I32(high), Block::I32(by)) => {
-                    Some(map3(low, high, by, i32s(out), |low, high, by| funnel_shift(low, high, by, left)))
-                }
-                _ => None,
-            },
+            Code::FunnelShift { left } => {
+                let (Block::I32(low), Block::I32(high), Block::I32(by)) = (arg(0)?, arg(1)?, arg(2)?) else {
+                    return None;
+                };
+                map3(low, high, by, i32s(out), |low, high, by| funnel_shift(low, high, by, left));
+                Some(())
+            }
             _ => None,
         }
     }
@@ -183,7 +194,7 @@ macro_rules! ints {
 }
 
 pub(super) fn int_op(op: IntOp, a: &Block, b: &Block, out: &mut Block) -> Option<()> {
-    fn run<T: Int>(op: IntOp, a: &[T], b: &[T], out: &mut Vec<T>) {
+    fn run<T: Int + Lanes>(op: IntOp, a: &[T], b: &[T], out: &mut Vec<T>) {
         match op {
             IntOp::Add => map2(a, b, out, T::add),
             IntOp::Sub => map2(a, b, out, T::sub),
@@ -214,22 +225,29 @@ pub(super) fn int_op(op: IntOp, a: &Block, b: &Block, out: &mut Block) -> Option
 }
 
 fn int_unary(op: IntUnary, a: &Block, out: &mut Block) -> Option<()> {
-    fn run<T: Int>(op: IntUnary, a: &[T], out: &mut Vec<T>) {
+    fn run<T: Int + Lanes>(op: IntUnary, a: &[T], out: &mut Vec<T>) {
         match op {
             IntUnary::Abs => map1(a, out, T::abs),
             IntUnary::LeadingZeros => map1(a, out, T::leading_zeros),
             IntUnary::TrailingZeros => map1(a, out, T::trailing_zeros),
             IntUnary::Population => map1(a, out, T::population),
             IntUnary::Reverse => map1(a, out, T::reverse),
-            IntUnary::Not => map1(a, out, T::not),
+            IntUnary::FirstSet => map1(a, out, T::first_set),
         }
+    }
+    // Counts of 64-bit integers may be asked for as 32-bit ones.
+    if let (Block::I64(a), Block::I32(out)) = (a, &mut *out) {
+        let mut wide = Vec::new();
+        run(op, a, &mut wide);
+        map1(&wide, out, |x: i64| x as i32);
+        return Some(());
     }
     ints!(a, a, out, |x, _same, o| run(op, x, o));
     Some(())
 }
 
 pub(super) fn float_op(op: FloatOp, a: &Block, b: &Block, out: &mut Block) -> Option<()> {
-    fn run<T: Float>(op: FloatOp, a: &[T], b: &[T], out: &mut Vec<T>) {
+    fn run<T: Float + Lanes>(op: FloatOp, a: &[T], b: &[T], out: &mut Vec<T>) {
         match op {
             FloatOp::Add => map2(a, b, out, T::add),
             FloatOp::Sub => map2(a, b, out, T::sub),
@@ -252,7 +270,7 @@ pub(super) fn float_op(op: FloatOp, a: &Block, b: &Block, out: &mut Block) -> Op
 }
 
 fn float_unary(op: FloatUnary, a: &Block, out: &mut Block) -> Option<()> {
-    fn run<T: Float>(op: FloatUnary, a: &[T], out: &mut Vec<T>) {
+    fn run<T: Float + Lanes>(op: FloatUnary, a: &[T], out: &mut Vec<T>) {
         match op {
             FloatUnary::Neg => map1(a, out, T::neg),
             FloatUnary::Abs => map1(a, out, T::abs),
@@ -288,7 +306,7 @@ fn funnel_shift(low: i32, high: i32, by: i32, left: bool) -> i32 {
 }
 
 fn compare_int(predicate: IntPredicate, a: &Block, b: &Block, out: &mut Vec<i8>) -> Option<()> {
-    fn run<T: Int>(predicate: IntPredicate, a: &[T], b: &[T], out: &mut Vec<i8>) {
+    fn run<T: Int + Lanes>(predicate: IntPredicate, a: &[T], b: &[T], out: &mut Vec<i8>) {
         match predicate {
             IntPredicate::Eq => map2(a, b, out, |x, y| i8::from(x == y)),
             IntPredicate::Ne => map2(a, b, out, |x, y| i8::from(x != y)),
@@ -313,7 +331,7 @@ fn compare_int(predicate: IntPredicate, a: &Block, b: &Block, out: &mut Vec<i8>)
 }
 
 fn compare_float(relation: FloatRelation, ordered: bool, a: &Block, b: &Block, out: &mut Vec<i8>) -> Option<()> {
-    fn run<T: Float>(relation: FloatRelation, ordered: bool, a: &[T], b: &[T], out: &mut Vec<i8>) {
+    fn run<T: Float + Lanes>(relation: FloatRelation, ordered: bool, a: &[T], b: &[T], out: &mut Vec<i8>) {
         let unordered = !ordered;
         let nan = |x: T, y: T| x.is_nan() || y.is_nan();
         match relation {
@@ -365,7 +383,7 @@ fn cast(how: Cast, a: &Block, out: &mut Block) -> Option<()> {
     match how {
         Cast::Int { from, to, signed } => cast_int(from, to, signed, a, out),
         Cast::IntToFloat { from, to, signed } => int_to_float(from, to, signed, a, out),
-        Cast::FloatToInt { from, to, signed } => float_to_int(from, to, signed, a, out),
+        Cast::FloatToInt { to, signed } => float_to_int(signed, to == Elem::I1, a, out),
         Cast::Float { from, to, truncate } => cast_float(from, to, truncate, a, out),
         Cast::Bits { from, to } => cast_bits(from, to, a, out),
     }
@@ -444,13 +462,11 @@ fn int_to_float(from: Elem, to: FloatKind, signed: bool, a: &Block, out: &mut Bl
 
 /// As `cvt.rzi`: towards zero, saturating. A NaN becomes 0 in narrow conversions and the lowest bit pattern with
 /// the top bit set where a 64-bit type takes part.
-fn float_to_int(from: FloatKind, to: Elem, signed: bool, a: &Block, out: &mut Block) -> Option<()> {
-    let _ = from;
+fn float_to_int(signed: bool, one_bit: bool, a: &Block, out: &mut Block) -> Option<()> {
     match (a, out) {
         // Integers narrower than 32 bits come out of a conversion to 16 bits.
         (Block::F32(a), Block::I8(out)) => {
-            let one = to == Elem::I1;
-            let narrow = |x: i16| if one { (x & 1) as i8 } else { x as i8 };
+            let narrow = |x: i16| if one_bit { (x & 1) as i8 } else { x as i8 };
             if signed { map1(a, out, |x| narrow(x as i16)) } else { map1(a, out, |x| narrow(x as u16 as i16)) }
         }
         (Block::F32(a), Block::I16(out)) if signed => map1(a, out, |x| x as i16),

@@ -100,13 +100,7 @@ impl Machine<'_> {
     }
 
     /// Combines `n` pairs lane by lane.
-    fn combine(
-        &mut self,
-        region: &Region,
-        left: Vec<Block>,
-        right: Vec<Block>,
-        n: usize,
-    ) -> Result<Vec<Block>, Fault> {
+    fn combine(&mut self, region: &Region, left: Vec<Block>, right: Vec<Block>, n: usize) -> Result<Vec<Block>, Fault> {
         if let (Some(simple), [a], [b]) = (region.simple, left.as_slice(), right.as_slice()) {
             let mut out = Block::new(a.class());
             let done = match simple {
@@ -209,13 +203,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    pub(super) fn gather(
-        &mut self,
-        step: &Step,
-        source: &[usize],
-        index: &[usize],
-        axis: usize,
-    ) -> Result<(), Fault> {
+    pub(super) fn gather(&mut self, step: &Step, source: &[usize], index: &[usize], axis: usize) -> Result<(), Fault> {
         let numel = index.iter().product();
         let values = self.arg(step, 0)?.expanded(source.iter().product()).into_owned();
         let rows: Vec<i64> = match &*self.arg(step, 1)?.expanded(numel) {
@@ -229,7 +217,7 @@ impl Machine<'_> {
         let mut positions = Vec::with_capacity(numel);
         for (position, &row) in rows.iter().enumerate() {
             let Some(row) = usize::try_from(row).ok().filter(|&row| row < source[axis]) else {
-                return Err(self.malformed(&format!("tt.gather at position {row} of {}", source[axis])));
+                return Err(Fault::Position { position: row, extent: source[axis], site: self.site() });
             };
             let place: usize = (0..index.len())
                 .map(|dim| {

@@ -15,6 +15,7 @@ use crate::block::{Block, View};
 use crate::code::{Blocks, Code, End, For, If, Moves, Program, Reg, Region, Step, While};
 use crate::fault::{Fault, Limits, Report, Site};
 use crate::memory::Memory;
+use crate::types::Class;
 
 /// The state of one launch.
 pub(crate) struct Machine<'a> {
@@ -41,16 +42,8 @@ pub(crate) fn run(
     for (reg, value) in program.constants.iter().cloned().chain(program.params.iter().copied().zip(params)) {
         regs[reg.0 as usize] = value;
     }
-    let mut machine = Machine {
-        regs,
-        memory,
-        limits,
-        report: Report::default(),
-        grid,
-        program: [0; 3],
-        line: 0,
-        rounds: 0,
-    };
+    let mut machine =
+        Machine { regs, memory, limits, report: Report::default(), grid, program: [0; 3], line: 0, rounds: 0 };
     for z in 0..grid[2] {
         for y in 0..grid[1] {
             for x in 0..grid[0] {
@@ -92,6 +85,16 @@ impl Machine<'_> {
 
     fn scalar(&self, step: &Step, index: usize) -> Result<i64, Fault> {
         self.arg(step, index)?.scalar().ok_or_else(|| self.malformed("an integer is expected"))
+    }
+
+    /// A loop's bound, extended to 64 bits by its signedness.
+    fn bound(&self, step: &Step, index: usize, unsigned: bool) -> Result<i64, Fault> {
+        Ok(match (self.scalar(step, index)?, self.arg(step, index)?.class()) {
+            (x, Class::I8) if unsigned => i64::from(x as u8),
+            (x, Class::I16) if unsigned => i64::from(x as u16),
+            (x, Class::I32) if unsigned => i64::from(x as u32),
+            (x, _) => x,
+        })
     }
 
     fn view(&self, step: &Step, index: usize) -> Result<&View, Fault> {
@@ -194,10 +197,10 @@ impl Machine<'_> {
     }
 
     fn run_for(&mut self, step: &Step, code: &For) -> Result<(), Fault> {
-        let (mut counter, upper, by) = (self.scalar(step, 0)?, self.scalar(step, 1)?, self.scalar(step, 2)?);
+        let [counter, upper, by] = [0, 1, 2].map(|index| self.bound(step, index, code.unsigned));
+        let (mut counter, upper, by) = (counter?, upper?, by?);
         self.apply(&code.init);
         let line = self.line;
-        // 32-bit bounds are sign-extended here, which keeps the order of unsigned numbers.
         let inside = |counter: i64| if code.unsigned { (counter as u64) < (upper as u64) } else { counter < upper };
         if !inside(counter) {
             return Ok(());

@@ -110,11 +110,8 @@ fn broadcast<T: Copy>(source: &[T], from: &[usize], to: &[usize], out: &mut Vec<
     let (outer, inner) = to.split_at(to.len() - same);
     let row: usize = inner.iter().product();
     let strides = row_major(from);
-    let dims: Vec<(usize, usize)> = outer
-        .iter()
-        .enumerate()
-        .map(|(dim, &count)| (count, if from[dim] == 1 { 0 } else { strides[dim] }))
-        .collect();
+    let dims: Vec<(usize, usize)> =
+        outer.iter().enumerate().map(|(dim, &count)| (count, if from[dim] == 1 { 0 } else { strides[dim] })).collect();
     walk(&dims, 0, &mut |start, count, stride| {
         if row == 1 && stride == 0 {
             out.resize(out.len() + count, source[start]);

@@ -47,4 +47,3 @@ pub(super) fn text<'a>(op: &'a Op, name: &str) -> Option<&'a str> {
 pub(super) fn axis(op: &Op, rank: usize) -> Option<usize> {
     usize::try_from(int(op, "axis")?).ok().filter(|&axis| axis < rank)
 }
-

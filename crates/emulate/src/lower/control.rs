@@ -3,9 +3,7 @@
 use tilewright_ttir::{Attr, Op, Region as IrRegion, ValueId};
 
 use super::{Frame, Lower, MAX_CALL_DEPTH, Result, attrs, branches};
-use crate::code::{
-    Blocks, Code, End, FloatOp, For, If, IntOp, Move, Moves, Reg, Region, Simple, Step, Target, While,
-};
+use crate::code::{Blocks, Code, End, FloatOp, For, If, IntOp, Move, Moves, Reg, Region, Simple, Step, Target, While};
 
 /// Yielded values in pairs with the registers they go to. A source made inside (from register `inside` on) that is
 /// passed once may give away its storage.
@@ -88,8 +86,7 @@ impl<'m> Lower<'m> {
                 && from.iter().filter(|&&other| other == reg).count() == 1
                 && !to.contains(&reg)
         };
-        let pairs: Vec<Move> =
-            to.iter().zip(from).map(|(&to, &from)| Move { to, from, steal: steal(from) }).collect();
+        let pairs: Vec<Move> = to.iter().zip(from).map(|(&to, &from)| Move { to, from, steal: steal(from) }).collect();
         let parallel = pairs.iter().any(|pair| pair.from != pair.to && to.contains(&pair.from));
         let same_class = |pair: &Move| {
             self.registers[pair.to.0 as usize].ty.class() == self.registers[pair.from.0 as usize].ty.class()
@@ -175,8 +172,7 @@ impl<'m> Lower<'m> {
 
     pub(super) fn lower_if(&mut self, frame: &mut Frame<'m>, op: &'m Op, steps: &mut Vec<Step>) -> Result<()> {
         let args = self.operand_regs(frame, op)?;
-        let results: Vec<Reg> =
-            op.results.iter().map(|&value| self.define(frame, value, op)).collect::<Result<_>>()?;
+        let results: Vec<Reg> = op.results.iter().map(|&value| self.define(frame, value, op)).collect::<Result<_>>()?;
         let mut arms = [(Vec::new(), Moves::default()), (Vec::new(), Moves::default())];
         for (arm, region) in arms.iter_mut().zip(&op.regions) {
             if region.blocks.is_empty() {
@@ -229,8 +225,7 @@ impl<'m> Lower<'m> {
                     None => self.block_args(frame, &block.args, last)?,
                 };
                 args[*target] = Some(to.clone());
-                let from =
-                    passed.iter().map(|&value| self.reg_of(frame, value, last)).collect::<Result<Vec<_>>>()?;
+                let from = passed.iter().map(|&value| self.reg_of(frame, value, last)).collect::<Result<Vec<_>>>()?;
                 targets.push(Target { block: *target, moves: self.moves(&to, &from, None, last)? });
                 waiting.push(*target);
             }
@@ -334,12 +329,8 @@ fn simple(args: &[Reg], steps: &[Step], results: &[Reg]) -> Option<Simple> {
             | IntOp::MaxU),
         ) => Some(Simple::Int(op)),
         Code::Float(
-            op @ (FloatOp::Add
-            | FloatOp::Mul
-            | FloatOp::MinNum
-            | FloatOp::MaxNum
-            | FloatOp::Minimum
-            | FloatOp::Maximum),
+            op
+            @ (FloatOp::Add | FloatOp::Mul | FloatOp::MinNum | FloatOp::MaxNum | FloatOp::Minimum | FloatOp::Maximum),
             kind,
         ) => Some(Simple::Float(op, kind)),
         _ => None,

@@ -88,7 +88,8 @@ fn float_call(name: &str, kind: FloatKind, result: &Elem, operands: usize) -> Op
 fn float_to_other(name: &str, kind: FloatKind, result: Elem) -> Option<Code> {
     let test = |f| (result == Elem::I32).then_some(Code::Test(f));
     let bits = || Some(Code::Cast(Cast::Bits { from: Elem::Float(kind), to: result }));
-    let to_int = |signed| result.is_int().then_some(Code::Cast(Cast::FloatToInt { from: kind, to: result, signed }));
+    let to_int = |signed| result.is_int().then_some(Code::Cast(Cast::FloatToInt { to: result, signed }));
+    let rounded = |round, signed| matches!(result, Elem::I32 | Elem::I64).then_some(Code::RoundToInt { round, signed });
     match name {
         "isnanf" | "isnand" => test(f::is_nan),
         "isinff" | "isinfd" => test(f::is_infinite),
@@ -98,6 +99,15 @@ fn float_to_other(name: &str, kind: FloatKind, result: Elem) -> Option<Code> {
         "double_as_longlong" if result == Elem::I64 => bits(),
         "float2int_rz" | "float2ll_rz" | "double2int_rz" | "double2ll_rz" => to_int(true),
         "float2uint_rz" | "float2ull_rz" | "double2uint_rz" | "double2ull_rz" => to_int(false),
+        "float2int_rn" | "float2ll_rn" | "double2int_rn" | "double2ll_rn" => rounded(f64::round_ties_even, true),
+        "float2int_rd" | "float2ll_rd" | "double2int_rd" | "double2ll_rd" => rounded(f64::floor, true),
+        "float2int_ru" | "float2ll_ru" | "double2int_ru" | "double2ll_ru" => rounded(f64::ceil, true),
+        "float2uint_rn" | "float2ull_rn" | "double2uint_rn" | "double2ull_rn" => rounded(f64::round_ties_even, false),
+        "float2uint_rd" | "float2ull_rd" | "double2uint_rd" | "double2ull_rd" => rounded(f64::floor, false),
+        "float2uint_ru" | "float2ull_ru" | "double2uint_ru" | "double2ull_ru" => rounded(f64::ceil, false),
+        "llrintf" | "llrint" => rounded(f64::round_ties_even, true),
+        "llroundf" | "llround" => rounded(f64::round, true),
+        "ilogbf" | "ilogb" => (result == Elem::I32).then_some(Code::RoundToInt { round: f::logb, signed: true }),
         "double2float_rn" => match result {
             Elem::Float(to) => Some(Code::Cast(Cast::Float { from: kind, to, truncate: false })),
             _ => None,
@@ -115,15 +125,16 @@ fn int_call(name: &str, elem: Elem, result: Elem) -> Option<Code> {
         return None;
     }
     let int = |op| Some(Code::Int(op));
-    let unary = |op| (result == elem).then_some(Code::IntUnary(op));
+    let unary = |op| (result == elem || result == Elem::I32).then_some(Code::IntUnary(op));
     let to_float = |signed| match result {
         Elem::Float(to) => Some(Code::Cast(Cast::IntToFloat { from: elem, to, signed })),
         _ => None,
     };
     match name {
         "abs" | "llabs" => unary(IntUnary::Abs),
-        "clz" => unary(IntUnary::LeadingZeros),
-        "popc" => unary(IntUnary::Population),
+        "ffs" | "ffsll" => unary(IntUnary::FirstSet),
+        "clz" | "clzll" => unary(IntUnary::LeadingZeros),
+        "popc" | "popcll" => unary(IntUnary::Population),
         "brev" | "brevll" => unary(IntUnary::Reverse),
         "min" | "llmin" => int(IntOp::MinS),
         "max" | "llmax" => int(IntOp::MaxS),
@@ -138,4 +149,38 @@ fn int_call(name: &str, elem: Elem, result: Elem) -> Option<Code> {
         "uint2float_rn" | "ull2float_rn" | "uint2double_rn" | "ull2double_rn" => to_float(false),
         _ => None,
     }
+}
+
+/// Inline assembly: single instructions that are plain functions of their operands.
+pub(super) fn inline_asm(lower: &Lower, frame: &Frame, op: &Op) -> Result<Code> {
+    let text = attrs::text(op, "asm_string").unwrap_or_default();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let unsupported = || lower.unsupported(op, "inline assembly other than a few single instructions");
+    let (instruction, operands) = text.trim_end_matches([';', ' ']).split_once(' ').ok_or_else(unsupported)?;
+    let float = |function| float_function(function, FloatKind::F32).map(|code| (code, 1, Elem::Float(FloatKind::F32)));
+    let shift = |left| Some((Code::FunnelShift { left }, 3, Elem::I32));
+    // Without the variants that do not change what is computed but for rounding.
+    let plain = instruction.replace(".approx", "").replace(".ftz", "").replace(".rn", "");
+    let known = match plain.as_str() {
+        "shf.l.wrap.b32" => shift(true),
+        "shf.r.wrap.b32" => shift(false),
+        "ex2.f32" => float("exp2"),
+        "lg2.f32" => float("log2"),
+        "tanh.f32" => float("tanh"),
+        "sin.f32" => float("sin"),
+        "cos.f32" => float("cos"),
+        "sqrt.f32" => float("sqrt"),
+        "rsqrt.f32" => float("rsqrt"),
+        "rcp.f32" => Some((Code::Math1(f::reciprocal, FloatKind::F32), 1, Elem::Float(FloatKind::F32))),
+        _ => None,
+    };
+    let (code, count, elem) = known.ok_or_else(unsupported)?;
+    let wanted: Vec<String> = (0..=count).map(|index| format!("${index}")).collect();
+    let types = (0..count).all(|index| lower.operand_type(frame, op, index).is_ok_and(|ty| ty.elem == elem));
+    let fits = operands.split(',').map(str::trim).eq(wanted.iter().map(String::as_str))
+        && op.operands.len() == count
+        && op.results.len() == 1
+        && lower.result_type(frame, op, 0)?.elem == elem
+        && attrs::int(op, "packed_element") == Some(1);
+    if types && fits { Ok(code) } else { Err(unsupported()) }
 }

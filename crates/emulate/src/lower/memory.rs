@@ -3,7 +3,7 @@
 use tilewright_ttir::Op;
 
 use super::{Frame, Lower, Result, attrs};
-use crate::code::{AsmPattern, AtomicOp, Code, Tile};
+use crate::code::{AtomicOp, Code, Tile};
 use crate::types::{Elem, ValueType};
 
 impl Lower<'_> {
@@ -30,10 +30,9 @@ impl Lower<'_> {
             }
             "tt.descriptor_load" => Code::LoadTile(self.descriptor_tile(frame, op, op.operands.len() - 1)?),
             "tt.descriptor_store" => Code::StoreTile(self.descriptor_tile(frame, op, op.operands.len() - 2)?),
-            "tt.descriptor_reduce" => Code::ReduceTile(
-                self.descriptor_tile(frame, op, op.operands.len() - 2)?,
-                self.atomic_op(op, "kind")?,
-            ),
+            "tt.descriptor_reduce" => {
+                Code::ReduceTile(self.descriptor_tile(frame, op, op.operands.len() - 2)?, self.atomic_op(op, "kind")?)
+            }
             "tt.descriptor_gather" => Code::GatherTile(self.gathered_tile(frame, op, 3)?),
             "tt.descriptor_scatter" => Code::ScatterTile(self.gathered_tile(frame, op, 4)?),
             _ => return Ok(None),
@@ -121,9 +120,8 @@ impl Lower<'_> {
             Some(_) => self.result_type(frame, op, 0)?,
             None => self.operand_type(frame, op, 3)?,
         };
-        let fits = op.operands.len() == operands
-            && view.block.len() == 2
-            && value.shape == [rows.numel(), view.block[1]];
+        let fits =
+            op.operands.len() == operands && view.block.len() == 2 && value.shape == [rows.numel(), view.block[1]];
         match view.pointee {
             Some(elem) if fits => {
                 Ok(Tile { elem, block: value.shape, checked: vec![true; 2], pad_nan: false, from_operands: true })
@@ -155,20 +153,5 @@ impl Lower<'_> {
             Some("exch") => AtomicOp::Exchange,
             _ => return Err(self.unsupported(op, "an unknown kind of update")),
         })
-    }
-
-    pub(super) fn inline_asm(&self, frame: &Frame, op: &Op) -> Result<Code> {
-        let text = attrs::text(op, "asm_string").unwrap_or_default();
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let pattern = match text.trim_end_matches(';').trim() {
-            "shf.l.wrap.b32 $0, $1, $2, $3" => AsmPattern::FunnelShift { left: true },
-            "shf.r.wrap.b32 $0, $1, $2, $3" => AsmPattern::FunnelShift { left: false },
-            _ => return Err(self.unsupported(op, "inline assembly other than a few known instructions")),
-        };
-        let ints = (0..3).all(|index| self.operand_type(frame, op, index).is_ok_and(|ty| ty.elem == Elem::I32));
-        if !ints || op.results.len() != 1 || attrs::int(op, "packed_element") != Some(1) {
-            return Err(self.unsupported(op, "inline assembly with other operands than its instruction"));
-        }
-        Ok(Code::Asm(pattern))
     }
 }

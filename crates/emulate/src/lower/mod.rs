@@ -29,6 +29,8 @@ pub(crate) struct Lowered {
 /// Inlining multiplies code; no real kernel comes near.
 const MAX_STEPS: usize = 200_000;
 const MAX_CALL_DEPTH: usize = 64;
+/// Of all blocks of one program.
+const MAX_BYTES: usize = 4 << 30;
 
 pub(crate) fn lower(module: &Module, entry: &str) -> Result<Lowered> {
     let Some(func) = module.funcs.iter().find(|func| func.name == entry) else {
@@ -49,7 +51,11 @@ pub(crate) fn lower(module: &Module, entry: &str) -> Result<Lowered> {
     }
     let mut steps = Vec::new();
     lower.function_body(&mut frame, &mut steps)?;
-    let program = share::share(lower.registers, lower.constants, param_regs, steps);
+    let (program, bytes) = share::share(lower.registers, lower.constants, param_regs, steps);
+    if bytes > MAX_BYTES {
+        let why = format!("its blocks take {} MiB at once", bytes >> 20);
+        return Err(Unsupported { op: format!("kernel `{entry}`"), line: 0, why });
+    }
     Ok(Lowered { program, params })
 }
 

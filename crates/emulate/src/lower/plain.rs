@@ -68,7 +68,7 @@ impl Lower<'_> {
                 let message = attrs::text(op, "message").or_else(|| attrs::text(op, "msg")).unwrap_or_default();
                 Code::Assert(message.to_owned())
             }
-            "tt.elementwise_inline_asm" => self.inline_asm(frame, op)?,
+            "tt.elementwise_inline_asm" => math::inline_asm(self, frame, op)?,
             "tt.extern_elementwise" => return math::libdevice(self, frame, op),
             _ => {
                 if let Some(code) = self.int_arithmetic(frame, op)? {
@@ -190,10 +190,34 @@ impl Lower<'_> {
             Some("eq") => IntPredicate::Eq,
             Some("ne") => IntPredicate::Ne,
             // A true i1 is -1 as a signed number, but is held as 1.
-            Some("slt") => if boolean { IntPredicate::GtU } else { IntPredicate::LtS },
-            Some("sle") => if boolean { IntPredicate::GeU } else { IntPredicate::LeS },
-            Some("sgt") => if boolean { IntPredicate::LtU } else { IntPredicate::GtS },
-            Some("sge") => if boolean { IntPredicate::LeU } else { IntPredicate::GeS },
+            Some("slt") => {
+                if boolean {
+                    IntPredicate::GtU
+                } else {
+                    IntPredicate::LtS
+                }
+            }
+            Some("sle") => {
+                if boolean {
+                    IntPredicate::GeU
+                } else {
+                    IntPredicate::LeS
+                }
+            }
+            Some("sgt") => {
+                if boolean {
+                    IntPredicate::LtU
+                } else {
+                    IntPredicate::GtS
+                }
+            }
+            Some("sge") => {
+                if boolean {
+                    IntPredicate::LeU
+                } else {
+                    IntPredicate::GeS
+                }
+            }
             Some("ult") => IntPredicate::LtU,
             Some("ule") => IntPredicate::LeU,
             Some("ugt") => IntPredicate::GtU,
@@ -230,9 +254,22 @@ impl Lower<'_> {
         let name = op.name.as_str();
         let casts = matches!(
             name,
-            "arith.extsi" | "arith.extui" | "arith.trunci" | "arith.index_cast" | "arith.index_castui" | "arith.extf"
-                | "arith.truncf" | "tt.fp_to_fp" | "arith.sitofp" | "arith.uitofp" | "arith.fptosi" | "arith.fptoui"
-                | "arith.bitcast" | "tt.bitcast" | "tt.int_to_ptr" | "tt.ptr_to_int"
+            "arith.extsi"
+                | "arith.extui"
+                | "arith.trunci"
+                | "arith.index_cast"
+                | "arith.index_castui"
+                | "arith.extf"
+                | "arith.truncf"
+                | "tt.fp_to_fp"
+                | "arith.sitofp"
+                | "arith.uitofp"
+                | "arith.fptosi"
+                | "arith.fptoui"
+                | "arith.bitcast"
+                | "tt.bitcast"
+                | "tt.int_to_ptr"
+                | "tt.ptr_to_int"
         );
         if !casts {
             return Ok(None);
@@ -262,8 +299,8 @@ impl Lower<'_> {
             ("arith.sitofp" | "arith.uitofp", from, Elem::Float(to)) if from.is_int() => {
                 Cast::IntToFloat { from, to, signed: name == "arith.sitofp" }
             }
-            ("arith.fptosi" | "arith.fptoui", Elem::Float(from), to) if to.is_int() => {
-                Cast::FloatToInt { from, to, signed: name == "arith.fptosi" }
+            ("arith.fptosi" | "arith.fptoui", Elem::Float(_), to) if to.is_int() => {
+                Cast::FloatToInt { to, signed: name == "arith.fptosi" }
             }
             ("arith.bitcast" | "tt.bitcast", from, to) if from.bytes() == to.bytes() && from.bytes() > 0 => {
                 Cast::Bits { from, to }
@@ -278,8 +315,13 @@ impl Lower<'_> {
         let name = op.name.as_str();
         if !matches!(
             name,
-            "arith.bitcast" | "tt.bitcast" | "tt.int_to_ptr" | "tt.ptr_to_int" | "arith.index_cast"
-                | "arith.index_castui" | "tt.reinterpret_tensor_descriptor"
+            "arith.bitcast"
+                | "tt.bitcast"
+                | "tt.int_to_ptr"
+                | "tt.ptr_to_int"
+                | "arith.index_cast"
+                | "arith.index_castui"
+                | "tt.reinterpret_tensor_descriptor"
         ) {
             return Ok(false);
         }
@@ -322,8 +364,7 @@ impl Lower<'_> {
     }
 
     fn dot(&self, frame: &Frame, op: &Op) -> Result<Code> {
-        let types: Vec<ValueType> =
-            (0..3).map(|index| self.operand_type(frame, op, index)).collect::<Result<_>>()?;
+        let types: Vec<ValueType> = (0..3).map(|index| self.operand_type(frame, op, index)).collect::<Result<_>>()?;
         let [a, b, c] = [&types[0], &types[1], &types[2]].map(|ty| ty.shape.as_slice());
         let (batch, [m, k], [k2, n], result) = match (a, b, c) {
             (&[m, k], &[k2, n], &[rm, rn]) => (1, [m, k], [k2, n], [rm, rn]),
@@ -345,7 +386,7 @@ impl Lower<'_> {
         if !fits {
             return Err(self.unsupported(op, "operands of these types"));
         }
-        Ok(Code::Dot(Dot { batch, m, n, k, tf32, result: types[2].elem, operands }))
+        Ok(Code::Dot(Dot { batch, m, n, k, tf32, result: types[2].elem }))
     }
 
     fn dot_scaled(&self, frame: &Frame, op: &Op) -> Result<Code> {
@@ -391,8 +432,7 @@ impl Lower<'_> {
         if k != bk || [am, bn] != [m, n] || c.elem != Elem::Float(FloatKind::F32) {
             return Err(self.unsupported(op, "shapes that do not fit"));
         }
-        let operands = [a.elem, b.elem];
-        Ok(Code::DotScaled(Box::new(DotScaled { m, n, k, kinds, packed_along_k, operands, scales })))
+        Ok(Code::DotScaled(Box::new(DotScaled { m, n, k, kinds, packed_along_k, scales })))
     }
 
     /// Operands in the order that the step takes them.

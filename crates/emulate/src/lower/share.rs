@@ -7,27 +7,29 @@ use crate::block::Block;
 use crate::code::{Code, End, Moves, Program, Reg, Region, Step};
 use crate::types::Class;
 
+/// The program, and a bound on the bytes of its blocks.
 pub(super) fn share(
     registers: Vec<Register>,
     constants: Vec<(Reg, Block)>,
     params: Vec<Reg>,
     mut steps: Vec<Step>,
-) -> Program {
+) -> (Program, usize) {
     let mut lives = Lives { spans: vec![None; registers.len()], position: 0, open: Vec::new() };
     lives.steps(&steps);
-    let (names, classes) = assign(&registers, &lives.spans);
+    let (names, classes, bytes) = assign(&registers, &lives.spans);
     let rename = |reg: &mut Reg| *reg = names[reg.0 as usize];
     rename_all(&mut steps, &rename);
     let renamed = |mut reg: Reg| {
         rename(&mut reg);
         reg
     };
-    Program {
+    let program = Program {
         classes,
         constants: constants.into_iter().map(|(reg, block)| (renamed(reg), block)).collect(),
         params: params.into_iter().map(renamed).collect(),
         steps,
-    }
+    };
+    (program, bytes)
 }
 
 /// First and last position at which each register is touched, loops taken into account.
@@ -179,9 +181,10 @@ impl Lives {
 }
 
 /// Gives each register a shared one of the same class and size. Pinned and unused registers keep their own.
-fn assign(registers: &[Register], spans: &[Option<(u32, u32)>]) -> (Vec<Reg>, Vec<Class>) {
+fn assign(registers: &[Register], spans: &[Option<(u32, u32)>]) -> (Vec<Reg>, Vec<Class>, usize) {
     let mut names = vec![Reg(0); registers.len()];
     let mut classes = Vec::new();
+    let mut bytes = 0usize;
     let mut order: Vec<(u32, u32, usize)> = Vec::new();
     for (index, register) in registers.iter().enumerate() {
         match spans[index] {
@@ -203,11 +206,12 @@ fn assign(registers: &[Register], spans: &[Option<(u32, u32)>]) -> (Vec<Reg>, Ve
         let key = (registers[index].ty.class(), registers[index].ty.numel());
         names[index] = free.get_mut(&key).and_then(Vec::pop).unwrap_or_else(|| {
             classes.push(key.0);
+            bytes = bytes.saturating_add(key.1.saturating_mul(8));
             Reg(classes.len() as u32 - 1)
         });
         active.insert((end, index), key);
     }
-    (names, classes)
+    (names, classes, bytes)
 }
 
 fn rename_moves(moves: &mut Moves, rename: &impl Fn(&mut Reg)) {

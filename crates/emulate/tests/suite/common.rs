@@ -5,7 +5,6 @@ use serde_json::Value;
 use tilewright_emulate::{AllocId, Arg, Fault, Init, Kernel, Limits, Memory, Report, launch};
 
 pub(crate) struct Case {
-    pub(crate) name: String,
     pub(crate) kernel: Kernel,
     pub(crate) grid: [u32; 3],
     pub(crate) args: Vec<Arg>,
@@ -48,8 +47,7 @@ pub(crate) fn case(name: &str) -> Case {
     let json: Value = serde_json::from_str(&json).unwrap();
     let kernel = Kernel::new(&module(name), json["entry"].as_str().unwrap()).unwrap_or_else(|e| panic!("{name}: {e}"));
     let grid = std::array::from_fn(|axis| json["grid"][axis].as_u64().unwrap() as u32);
-    let mut case =
-        Case { name: name.to_owned(), kernel, grid, args: Vec::new(), memory: Memory::new(), wanted: Vec::new() };
+    let mut case = Case { kernel, grid, args: Vec::new(), memory: Memory::new(), wanted: Vec::new() };
     for (index, arg) in json["args"].as_array().unwrap().iter().enumerate() {
         let arg = read_arg(&mut case, index, arg);
         case.args.push(arg);

@@ -1,0 +1,7 @@
+//! Whole kernels on the public interface.
+#![expect(clippy::unwrap_used, reason = "a test may panic anywhere")]
+
+mod common;
+mod faults;
+mod kernels;
+mod speed;

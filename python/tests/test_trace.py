@@ -962,3 +962,61 @@ trace.warm()
     root = os.path.join(os.path.dirname(__file__), "..")
     done = subprocess.run([sys.executable, "-c", text], cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_kernel_may_end_in_a_comment():
+    plan = plan_of(
+        """
+        @triton.jit
+        def commented(x,  # first
+                      n):
+            tl.store(x, n)
+            # the end
+
+        # not part of it
+
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                commented[(1,)](x, 3)
+                return x
+        """
+    )
+    assert plan["findings"] == []
+
+
+def test_a_file_that_tests_itself():
+    text = """
+    class ModelNew(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = torch.zeros(100, device="cuda")
+            run(torch.ones(3, device="cuda"), {written})
+
+        def forward(self, x):
+            return run(self.table, x)
+
+    print(ModelNew().cuda()(torch.rand(100).cuda()))
+    """
+    plan = plan_of(text.replace("{written}", "torch.ones(3, device='cuda')"))
+    assert rules(plan) == [("outside-forward", "evidence")]
+    assert ops(plan) == ["launch"]
+    plan = plan_of(text.replace("{written}", "self.table"))
+    assert ("outside-forward", "untraceable") in rules(plan)
+
+
+def test_a_descriptor_larger_than_its_tensor():
+    plan = plan_of(
+        """
+        from triton.tools.tensor_descriptor import TensorDescriptor
+
+        @triton.jit
+        def k(d, o):
+            tl.store(o, tl.sum(d.load([0, 0])))
+
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                k[(1,)](TensorDescriptor(x, [64, 64], [64, 1], [16, 16]), x)
+                return x
+        """
+    )
+    assert rules(plan) == [("out-of-bounds-view", "proof")]

@@ -54,17 +54,21 @@ class Session:
         self.binding = False
         self.pointers_read = 0
         self.findings: list[dict[str, Any]] = []
+        self.tainted: dict[int, torch.UntypedStorage] = {}
         self.compiled: dict[str, Any] = {}
         self.audit = Audit(self)
         self.mode = RecordingMode(self)
         self.namespace: dict[str, Any] = {}
 
     def recorder(self, what: str) -> Recorder:
-        """The current recorder; launches and the like outside of `forward` cannot be part of a plan."""
-        if self.rec is None:
-            self.note("outside-forward", "untraceable", f"{what} outside of forward")
-            raise TraceEnd
-        return self.rec
+        """The current recorder. Outside of `forward` (a file that tests itself, say) a launch is seen but not kept:
+        what it wrote cannot be part of a plan."""
+        if self.rec is not None:
+            return self.rec
+        self.note("outside-forward", "evidence", f"{what} outside of forward")
+        rec = Recorder(World(), self, outside=True)
+        rec.findings = self.findings
+        return rec
 
     def note(self, rule: str, tier: str, message: str, help: str | None = None) -> None:
         """A finding in the call of `forward` under way, or in none."""

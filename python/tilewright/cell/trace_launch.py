@@ -13,7 +13,7 @@ from triton.runtime.jit import JITFunction, TensorWrapper
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from .trace_compiled import Compile, CompiledKernel
-from .trace_record import Recorder, TraceEnd, number
+from .trace_record import Recorder, TraceEnd, number, storage_of
 from .trace_source import NOT_LITERAL
 
 if TYPE_CHECKING:
@@ -335,6 +335,7 @@ def _descriptor(rec: Recorder, position: int, value: TensorDescriptor) -> dict[s
     _on_device(position, value.base)
     base = rec.ref(value.base)
     tensor = {**base, "shape": [int(n) for n in value.shape], "strides": [int(n) for n in value.strides]}
+    rec.check_fits({k: v for k, v in tensor.items() if k != "buffer"}, storage_of(value.base).nbytes())
     return {
         "kind": "descriptor",
         "tensor": tensor,

@@ -115,9 +115,11 @@ class World:
 class Recorder:
     """Collects one plan."""
 
-    def __init__(self, world: World, session: Any) -> None:
+    def __init__(self, world: World, session: Any, outside: bool = False) -> None:
         self.world = world
         self.session = session
+        self.outside = outside
+        """Whether this is no call of `forward`: what is recorded is thrown away."""
         self.buffers: list[dict[str, Any]] = []
         self.kernels: list[dict[str, Any]] = []
         self.kernel_index: dict[str, int] = {}
@@ -169,9 +171,11 @@ class Recorder:
         if key in self.world.inputs:
             return self._add(key, storage, {"kind": "input", "index": self.world.inputs[key]})
         sources = self.world.sources.get(key)
+        if key in self.session.tainted and not any(s.source["kind"] == "state" for s in sources or ()):
+            self.find("outside-forward", "untraceable", "a kernel that ran outside of forward was given this tensor")
         if sources:
             return self._add_source(key, storage, sources)
-        if key not in self._known:
+        if key not in self._known and not self.outside:
             self.find(
                 "unknown-storage",
                 "proof",
@@ -213,7 +217,21 @@ class Recorder:
         except KeyError:
             self.find("dtype", "unsupported", f"tensors of {tensor.dtype} are not supported")
             raise TraceEnd from None
+        self.check_fits(view, storage_of(tensor).nbytes())
         return {"buffer": self.buffer(tensor), **view}
+
+    def check_fits(self, view: dict[str, Any], nbytes: int) -> None:
+        """Ends the trace where a view or a tensor descriptor reaches outside its memory."""
+        low = high = view["offset"]
+        size = getattr(torch, view["dtype"]).itemsize
+        for extent, stride in zip(view["shape"], view["strides"], strict=True):
+            if extent == 0:
+                return
+            reach = (extent - 1) * stride * size
+            low, high = low + min(reach, 0), high + max(reach, 0)
+        if low < 0 or high + size > nbytes:
+            self.find("out-of-bounds-view", "proof", f"a view reaches outside its memory of {nbytes} bytes")
+            raise TraceEnd
 
     # steps ------------------------------------------------------------------------------------------------------
 
@@ -262,6 +280,9 @@ class Recorder:
     def written(self, dst: torch.Tensor) -> None:
         """An op or a launch wrote to the tensor in a way that no step describes."""
         self._overwritten(dst)
+        if self.outside:
+            storage = storage_of(dst)
+            self.session.tainted[storage._cdata] = storage
 
     def _overwritten(self, dst: torch.Tensor) -> None:
         if self._drawn:

@@ -6,7 +6,6 @@ import ast
 import contextlib
 import os
 import sys
-import textwrap
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -32,21 +31,26 @@ class Source:
         self._bodies = self._kernel_bodies()
 
     def _kernel_bodies(self) -> dict[str, set[str]]:
-        """Text of each named kernel from its `def` on, as the file has it."""
-        lines = self.text.splitlines(keepends=True)
+        """Each named kernel as the file has it, without decorators, comments and layout."""
         bodies: dict[str, set[str]] = {}
         for node in ast.walk(self.tree):
             if not isinstance(node, ast.FunctionDef):
                 continue
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             if any((node.name, line) in self.kernels for line in range(first, node.lineno + 1)):
-                text = textwrap.dedent("".join(lines[node.lineno - 1 : node.end_lineno]))
-                bodies.setdefault(node.name, set()).add(text.strip())
+                bodies.setdefault(node.name, set()).add(_normal(node))
         return bodies
 
-    def is_kernel(self, name: str, body: str) -> bool:
-        """Whether a jit function of this name and text is one of those that the screen cut out."""
-        return body.strip() in self._bodies.get(name, ())
+    def is_kernel(self, name: str, text: str) -> bool:
+        """Whether a jit function of this name and source text is one of those that the screen cut out."""
+        bodies = self._bodies.get(name)
+        if bodies is None:
+            return False
+        try:
+            (node,) = ast.parse(text).body
+        except (SyntaxError, ValueError):
+            return False
+        return isinstance(node, ast.FunctionDef) and _normal(node) in bodies
 
     def literal(self, name: str) -> Any:
         """Value of a global that the file assigns once, as a literal or a `constexpr` of one; else `NOT_LITERAL`."""
@@ -129,6 +133,11 @@ class Source:
         if isinstance(exception, SyntaxError) and exception.filename == self.path:
             line = exception.lineno
         return error(kind, exception, line, frames)
+
+
+def _normal(node: ast.FunctionDef) -> str:
+    """The function as text that depends on nothing but its meaning."""
+    return ast.dump(ast.FunctionDef(**{**dict(ast.iter_fields(node)), "decorator_list": []}))
 
 
 def error(kind: str, exception: BaseException, line: int | None, frames: list[str] | None = None) -> dict[str, Any]:

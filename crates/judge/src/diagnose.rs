@@ -2,8 +2,9 @@
 
 use tilewright_contract::{Dtype, ExpectedTensor};
 
-use crate::groups::{Groups, unravel};
-use crate::value::{decode, figure, number, round_to};
+use crate::facts::{Facts, each};
+use crate::groups::unravel;
+use crate::value::{figure, integer, number};
 
 /// Outputs up to this many elements are also searched for permutations.
 const SMALL: usize = 1 << 20;
@@ -22,8 +23,8 @@ pub struct Evidence<'a> {
 /// A likely cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
-    /// Stable, in kebab case: `unwritten`, `nan`, `infinite`, `all-zeros`, `constant`, `partial`, `precision`,
-    /// `scaled`, `offset`, `rows`, `transposed`, `permuted`.
+    /// Stable, in kebab case: `unwritten`, `nan`, `infinite`, `all-zeros`, `constant`, `block-offset`, `zeros`,
+    /// `scaled`, `offset`, `rows`, `precision`, `partial`, `transposed`, `permuted`, `unrelated`.
     pub code: &'static str,
     pub message: String,
     /// The next thing to try.
@@ -36,173 +37,14 @@ pub fn diagnose(evidence: &Evidence) -> Option<Cause> {
     unwritten(evidence, &facts)
         .or_else(|| non_finite(evidence, &facts))
         .or_else(|| flat(&facts))
+        .or_else(|| steps(evidence))
         .or_else(|| factor(&facts))
         .or_else(|| rows(evidence, &facts))
         .or_else(|| precision(evidence, &facts))
         .or_else(|| partial(evidence, &facts))
+        .or_else(|| zeros(&facts))
         .or_else(|| moved(evidence, &facts))
-}
-
-/// An element is called wrong here, and not merely imprecise, beyond this share of its own size plus the output's rms.
-fn gross(dtype: Dtype) -> f64 {
-    match dtype {
-        Dtype::F16 => 0.06,
-        Dtype::Bf16 => 0.4,
-        Dtype::F8E4M3 | Dtype::F8E5M2 => 1.0,
-        _ => 0.03,
-    }
-}
-
-/// Sums over one pass.
-struct Facts {
-    elements: usize,
-    poisoned: usize,
-    first_poisoned: usize,
-    /// Elements that are not equal.
-    different: usize,
-    extra_nan: usize,
-    extra_inf: usize,
-    first_extra: usize,
-    /// Over elements where both are finite.
-    finite: usize,
-    zeros: usize,
-    nonzero_golden: usize,
-    low: f64,
-    high: f64,
-    golden_varies: bool,
-    gg: f64,
-    gc: f64,
-    cc: f64,
-    dd: f64,
-    d: f64,
-    gross: usize,
-    /// For each axis, how many gross errors there are at each index.
-    axes: Vec<Vec<usize>>,
-    /// Elements of `got` that are numbers of float16, and of bfloat16.
-    f16: usize,
-    bf16: usize,
-}
-
-impl Facts {
-    fn of(evidence: &Evidence) -> Self {
-        let shape = &evidence.expected.shape;
-        let (rms, gross) = (rms(evidence), gross(evidence.expected.dtype));
-        let mut facts = Self {
-            elements: 0,
-            poisoned: 0,
-            first_poisoned: 0,
-            different: 0,
-            extra_nan: 0,
-            extra_inf: 0,
-            first_extra: 0,
-            finite: 0,
-            zeros: 0,
-            nonzero_golden: 0,
-            low: f64::INFINITY,
-            high: f64::NEG_INFINITY,
-            golden_varies: false,
-            gg: 0.0,
-            gc: 0.0,
-            cc: 0.0,
-            dd: 0.0,
-            d: 0.0,
-            gross: 0,
-            axes: shape.iter().map(|&extent| vec![0; extent as usize]).collect(),
-            f16: 0,
-            bf16: 0,
-        };
-        let size = evidence.expected.dtype.size() as usize;
-        let mut first_golden = None;
-        each(evidence, |at, golden, native, got| {
-            facts.elements += 1;
-            facts.different += usize::from(!same(native, got));
-            let raw = &evidence.got[at * size..(at + 1) * size];
-            if evidence.poison.is_some_and(|poison| raw.iter().all(|&b| b == poison)) && !same(native, got) {
-                facts.poisoned += 1;
-                if facts.poisoned == 1 {
-                    facts.first_poisoned = at;
-                }
-            }
-            facts.zeros += usize::from(got == 0.0);
-            facts.nonzero_golden += usize::from(golden != 0.0);
-            facts.low = facts.low.min(got);
-            facts.high = facts.high.max(got);
-            let reference = *first_golden.get_or_insert(golden);
-            facts.golden_varies |= (golden - reference).abs() > 1e-3 * rms;
-            let odd = !got.is_finite() && native.is_finite();
-            if odd {
-                facts.extra_nan += usize::from(got.is_nan());
-                facts.extra_inf += usize::from(got.is_infinite());
-                if facts.extra_nan + facts.extra_inf == 1 {
-                    facts.first_extra = at;
-                }
-            }
-            let both = golden.is_finite() && got.is_finite();
-            if both {
-                facts.sum(golden, got);
-            }
-            if odd || (both && (got - golden).abs() > gross * (golden.abs() + rms)) {
-                facts.gross += 1;
-                for (axis, index) in unravel(at, shape).into_iter().enumerate() {
-                    facts.axes[axis][index as usize] += 1;
-                }
-            }
-        });
-        facts
-    }
-
-    fn sum(&mut self, golden: f64, got: f64) {
-        let difference = got - golden;
-        self.finite += 1;
-        self.gg += golden * golden;
-        self.gc += golden * got;
-        self.cc += got * got;
-        self.dd += difference * difference;
-        self.d += difference;
-        self.f16 += usize::from(round_to(Dtype::F16, got) == got);
-        self.bf16 += usize::from(round_to(Dtype::Bf16, got) == got);
-    }
-
-    /// `rms(d) / rms(g)` over finite elements.
-    fn error(&self) -> f64 {
-        if self.dd == 0.0 { 0.0 } else { (self.dd / self.gg.max(f64::MIN_POSITIVE)).sqrt() }
-    }
-}
-
-fn same(a: f64, b: f64) -> bool {
-    a == b || (a.is_nan() && b.is_nan())
-}
-
-/// Calls `visit` with index, golden, native and got of every element in order.
-fn each(evidence: &Evidence, mut visit: impl FnMut(usize, f64, f64, f64)) {
-    let (dtype, size) = (evidence.expected.dtype, evidence.expected.dtype.size() as usize);
-    let groups = Groups::new(&evidence.expected.shape);
-    let (mut native, mut wide, mut got) = (Vec::new(), Vec::new(), Vec::new());
-    for group in 0..groups.len() {
-        let range = groups.range(group);
-        native.clear();
-        wide.clear();
-        got.clear();
-        decode(dtype, &evidence.native[range.start * size..range.end * size], &mut native);
-        decode(dtype, &evidence.got[range.start * size..range.end * size], &mut got);
-        if let Some(bytes) = evidence.float64 {
-            decode(Dtype::F64, &bytes[range.start * 8..range.end * 8], &mut wide);
-        }
-        for (at, (&n, &c)) in native.iter().zip(&got).enumerate() {
-            visit(range.start + at, wide.get(at).copied().unwrap_or(n), n, c);
-        }
-    }
-}
-
-fn rms(evidence: &Evidence) -> f64 {
-    let (mut sum, mut count) = (0.0, 0usize);
-    each(evidence, |_, golden, _, _| {
-        if golden.is_finite() {
-            sum += golden * golden;
-            count += 1;
-        }
-    });
-    (sum / count.max(1) as f64).sqrt()
+        .or_else(|| unrelated(&facts))
 }
 
 fn unwritten(evidence: &Evidence, facts: &Facts) -> Option<Cause> {
@@ -250,7 +92,7 @@ fn flat(facts: &Facts) -> Option<Cause> {
     if facts.zeros == facts.elements && facts.nonzero_golden > 0 {
         return Some(Cause {
             code: "all-zeros",
-            message: "every element is 0".into(),
+            message: if facts.elements == 1 { "it is 0" } else { "every element is 0" }.into(),
             help: "check that the kernel stores its result to the tensor that forward returns".into(),
         });
     }
@@ -262,6 +104,48 @@ fn flat(facts: &Facts) -> Option<Cause> {
         });
     }
     None
+}
+
+/// Integers that are all off by multiples of one number.
+fn steps(evidence: &Evidence) -> Option<Cause> {
+    let (dtype, size) = (evidence.expected.dtype, evidence.expected.dtype.size() as usize);
+    let pairs =
+        evidence.native.chunks_exact(size).zip(evidence.got.chunks_exact(size)).filter(|(want, got)| want != got);
+    let (mut step, mut count) = (0u128, 0);
+    for (want, got) in pairs {
+        step = gcd(step, integer(dtype, want)?.abs_diff(integer(dtype, got)?));
+        count += 1;
+    }
+    (count >= 3 && step >= 4).then(|| Cause {
+        code: "block-offset",
+        message: format!("every difference is a multiple of {step}"),
+        help: "an index counts from the start of its block or chunk: add the block's own offset".into(),
+    })
+}
+
+fn gcd(a: u128, b: u128) -> u128 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Zeros for values that are not small.
+fn zeros(facts: &Facts) -> Option<Cause> {
+    (facts.lost * 20 >= facts.elements && facts.lost > 1).then(|| Cause {
+        code: "zeros",
+        message: format!("{} of {} elements are 0 where the reference is not", facts.lost, facts.elements),
+        help: "look for a sum that overflows to infinity before a division (accumulate in tl.float32), a mask that is too narrow, or a step that is left out".into(),
+    })
+}
+
+/// Values of the right size that have little to do with the right ones.
+fn unrelated(facts: &Facts) -> Option<Cause> {
+    let size = (facts.cc / facts.gg.max(f64::MIN_POSITIVE)).sqrt();
+    let likeness = facts.gc / (facts.gg * facts.cc).sqrt().max(f64::MIN_POSITIVE);
+    let most = facts.gross * 2 > facts.elements && facts.finite >= 16 && facts.golden_varies;
+    (most && (0.3..3.0).contains(&size) && likeness < 0.7).then(|| Cause {
+        code: "unrelated",
+        message: format!("the values have the right size, but little to do with the right ones (correlation {likeness:.2})"),
+        help: "data is read or written at wrong addresses: check every stride (an input may be transposed or sliced) and the row pitch".into(),
+    })
 }
 
 /// The whole output multiplied by, or shifted by, one number.
@@ -341,7 +225,8 @@ fn rows(evidence: &Evidence, facts: &Facts) -> Option<Cause> {
         }
     });
     let many = touched * 4 >= facts.elements / columns;
-    (many && left < 0.05 * facts.dd).then(|| {
+    // A factor of 0 is no statistic: values are lost.
+    (many && left < 0.05 * facts.dd && low.abs() > 1e-3).then(|| {
         let digits = |factor: f64| (factor * 1e4).round() / 1e4;
         Cause {
             code: "rows",
@@ -444,7 +329,7 @@ fn partial(evidence: &Evidence, facts: &Facts) -> Option<Cause> {
         let counts = &facts.axes[axis];
         let (first, last) = (counts.iter().position(hit)?, counts.iter().rposition(hit)?);
         let share = (last - first + 1) as f64 / counts.len() as f64;
-        (share < 1.0).then_some((share, axis, first, last))
+        (share <= 0.9).then_some((share, axis, first, last))
     };
     let (_, axis, first, last) = (0..shape.len()).filter_map(confined).min_by(|a, b| a.0.total_cmp(&b.0))?;
     let extent = shape[axis] as usize;

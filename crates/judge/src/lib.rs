@@ -6,6 +6,7 @@
 
 mod compare;
 mod diagnose;
+mod facts;
 mod groups;
 mod output;
 mod profiles;

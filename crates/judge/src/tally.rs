@@ -349,10 +349,19 @@ impl Failure {
         if elsewhere {
             message += "; right on the problem's own inputs";
         }
-        let advice = if elsewhere { self.regime_help() } else { None };
+        let advice = if elsewhere { self.regime_help() } else { self.state_help() };
         let help = advice.map(String::from).or_else(|| self.cause.as_ref().map(|cause| cause.help.clone()));
         let code = self.cause.as_ref().map_or("values", |cause| cause.code);
         Reason { code: code.into(), message, line: None, help }
+    }
+
+    /// What to look for in an input or a buffer that the reference changes in place.
+    fn state_help(&self) -> Option<&'static str> {
+        let vague =
+            self.cause.as_ref().is_none_or(|cause| ["all-zeros", "constant", "unrelated"].contains(&cause.code));
+        let place = self.path.starts_with("state.") || self.path.starts_with("input[");
+        (place && vague)
+            .then_some("the reference changes this tensor in place on every call: store the new values to it")
     }
 
     /// What to look for where only a value regime is wrong.

@@ -23,6 +23,7 @@ from triton.runtime import driver
 
 from . import trace_launch, trace_purity, trace_snapshot, trace_torch
 from .trace_audit import Audit
+from .trace_coverage import Coverage
 from .trace_device import Driver, UnknownTarget, device_properties
 from .trace_mode import RecordingMode
 from .trace_module import Inputs, bind_state, decode
@@ -272,6 +273,8 @@ def _plans(session: Session, max_variants: int) -> dict[str, Any]:
             with session.source.covering(lines):
                 plans.append(session.call(built, session.arguments()).plan())
     session.forced = {}
+    if all(f["tier"] in ("evidence", "advice") for f in base["findings"]):
+        base["findings"] += Coverage(session.source, lines).findings()
     return {"plans": plans, "missing": built.missing, "extra": built.extra, "lines": sorted(lines)}
 
 

@@ -13,11 +13,14 @@ def row_stats_kernel(x_ptr, mean_ptr, std_ptr, peak_ptr, cols, BLOCK: tl.constex
     mask = column < cols
     x = tl.load(x_ptr + row * cols + column, mask=mask, other=0.0)
 
-    mean = tl.sum(x) / cols
-    deviation = tl.where(mask, x - mean, 0.0)
+    # Relative to the row's first value, so that a constant row has no deviation at all.
+    origin = tl.load(x_ptr + row * cols)
+    shifted = tl.where(mask, x - origin, 0.0)
+    shifted_mean = tl.sum(shifted) / cols
+    deviation = tl.where(mask, shifted - shifted_mean, 0.0)
     # torch.std divides by cols - 1.
     std = tl.sqrt(tl.sum(deviation * deviation) / (cols - 1))
-    tl.store(mean_ptr + row, mean)
+    tl.store(mean_ptr + row, origin + shifted_mean)
     tl.store(std_ptr + row, std)
     # The zeros of the tail are never larger than a magnitude.
     tl.store(peak_ptr + row, tl.max(tl.abs(x)))

@@ -1,6 +1,7 @@
 """Row variance in two sweeps: the mean first, then the squared deviations from it.
 
-The second sweep finds its row in L2, so it costs little, and unlike E[x^2] - E[x]^2 it does not cancel.
+The second sweep finds its row in L2, so it costs little, and unlike E[x^2] - E[x]^2 it does not cancel. Values
+are taken relative to the row's first one: the mean of small numbers rounds less, and a constant row gives 0.
 """
 
 import torch
@@ -14,19 +15,21 @@ def row_variance_kernel(x_ptr, out_ptr, cols, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     row_ptr = x_ptr + row * cols
     lane = tl.arange(0, BLOCK)
+    origin = tl.load(row_ptr)
 
+    # Lanes past the end load the origin, so they add 0 to this sum.
     partial = tl.zeros((BLOCK,), dtype=tl.float32)
     for start in range(0, cols, BLOCK):
         column = start + lane
-        partial += tl.load(row_ptr + column, mask=column < cols, other=0.0)
+        partial += tl.load(row_ptr + column, mask=column < cols, other=origin) - origin
     mean = tl.sum(partial) / cols
 
     partial = tl.zeros((BLOCK,), dtype=tl.float32)
     for start in range(0, cols, BLOCK):
         column = start + lane
-        x = tl.load(row_ptr + column, mask=column < cols, other=0.0)
-        # Lanes past the end would otherwise add mean^2 each.
-        deviation = tl.where(column < cols, x - mean, 0.0)
+        x = tl.load(row_ptr + column, mask=column < cols, other=origin)
+        # Here lanes past the end would add mean^2 each.
+        deviation = tl.where(column < cols, (x - origin) - mean, 0.0)
         partial += deviation * deviation
 
     # Bessel's correction, as torch.var applies it by default.

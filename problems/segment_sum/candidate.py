@@ -1,9 +1,18 @@
-"""Segment sum with atomic additions onto a zeroed output; the order of additions, so the last bits, may vary."""
+"""Segment sum with atomic additions; the order of additions, and so the last bits, may vary.
+
+The output is zeroed by a kernel too: some segments receive nothing, and their zeros are part of the result.
+"""
 
 import torch
 import torch.nn as nn
 import triton
 import triton.language as tl
+
+
+@triton.jit
+def zero_kernel(out_ptr, size, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.zeros((BLOCK,), dtype=out_ptr.dtype.element_ty), mask=i < size)
 
 
 @triton.jit
@@ -26,8 +35,9 @@ class ModelNew(nn.Module):
     def forward(self, x, segment):
         x, segment = x.contiguous(), segment.contiguous()
         items, width = x.shape
-        out = torch.zeros((self.segments, width), dtype=x.dtype, device=x.device)
-        block_items, block_width = 32, 64
+        out = torch.empty((self.segments, width), dtype=x.dtype, device=x.device)
+        block_items, block_width, block = 32, 64, 1024
+        zero_kernel[(triton.cdiv(out.numel(), block),)](out, out.numel(), BLOCK=block)
         grid = (triton.cdiv(items, block_items), triton.cdiv(width, block_width))
         segment_sum_kernel[grid](x, segment, out, items, width, BLOCK_ITEMS=block_items, BLOCK_WIDTH=block_width)
         return out

@@ -10,7 +10,7 @@ use crate::commands;
 /// From a PyTorch module to a Triton kernel you can trust.
 #[derive(Debug, Parser)]
 #[command(name = "tilewright", version, about, max_term_width = 100)]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
 }
@@ -31,95 +31,95 @@ enum Command {
 }
 
 #[derive(Debug, Args)]
-pub struct VerifyArgs {
+pub(crate) struct VerifyArgs {
     /// Problem file in KernelBench format: Model, get_inputs, get_init_inputs
-    pub problem: Utf8PathBuf,
+    pub(crate) problem: Utf8PathBuf,
     /// Candidate file that defines ModelNew
     #[arg(required_unless_present = "batch", conflicts_with = "batch")]
-    pub candidate: Option<Utf8PathBuf>,
+    pub(crate) candidate: Option<Utf8PathBuf>,
     /// Verify every .py file under this folder, one JSON line each on stdout
     #[arg(long, value_name = "DIR")]
-    pub batch: Option<Utf8PathBuf>,
+    pub(crate) batch: Option<Utf8PathBuf>,
     /// Append the batch's JSON lines to this file too, and skip candidates that have a line in it
     #[arg(long, value_name = "FILE", requires = "batch")]
-    pub resume: Option<Utf8PathBuf>,
+    pub(crate) resume: Option<Utf8PathBuf>,
     /// Candidates verified at the same time in a batch [default: number of cores]
     #[arg(long, value_name = "N", requires = "batch")]
-    pub jobs: Option<NonZeroU32>,
+    pub(crate) jobs: Option<NonZeroU32>,
     /// Where the launches run: cpu, or cuda:N
     #[arg(long, default_value = "cpu")]
-    pub target: String,
+    pub(crate) target: String,
     /// What kernels are compiled for: sm_80, sm_90, sm_100, gfx942 … [default: the device's, or sm_90 on a CPU]
     #[arg(long)]
-    pub arch: Option<String>,
+    pub(crate) arch: Option<String>,
     /// Precision profile, by name or as a TOML file; repeat for several, the first one decides
     #[arg(long = "profile", value_name = "NAME", default_value = "tilewright-1")]
-    pub profiles: Vec<String>,
+    pub(crate) profiles: Vec<String>,
     /// Trials on the problem's own inputs, each under its own seed
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub trials: u32,
+    pub(crate) trials: u32,
     /// Seed of the secret seeds [default: random]
     #[arg(long)]
-    pub seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     /// replay: the candidate's Python never sees data; direct: it runs on real data in its own process
     #[arg(long, value_enum, default_value_t = ModeArg::Replay)]
-    pub mode: ModeArg,
+    pub(crate) mode: ModeArg,
     /// Seconds for each candidate
     #[arg(long, default_value_t = 120.0, value_parser = parse_seconds)]
-    pub timeout: f64,
+    pub(crate) timeout: f64,
     /// Fail when a layer of the sandbox is not available on this kernel
     #[arg(long)]
-    pub strict: bool,
+    pub(crate) strict: bool,
     /// Keep plan, TTIR, assembly, binary and oracle data in this folder
     #[arg(long, value_name = "DIR", conflicts_with = "batch")]
-    pub keep: Option<Utf8PathBuf>,
+    pub(crate) keep: Option<Utf8PathBuf>,
     #[command(flatten)]
-    pub common: Common,
+    pub(crate) common: Common,
 }
 
 /// Options that every command takes.
 #[derive(Debug, Args)]
-pub struct Common {
+pub(crate) struct Common {
     /// Print one JSON document on stdout
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
     /// Python that has torch and triton
     #[arg(long, env = "TILEWRIGHT_PYTHON", value_name = "FILE")]
-    pub python: Option<Utf8PathBuf>,
+    pub(crate) python: Option<Utf8PathBuf>,
 }
 
 #[derive(Debug, Args)]
-pub struct DoctorArgs {
+pub(crate) struct DoctorArgs {
     #[command(flatten)]
-    pub common: Common,
+    pub(crate) common: Common,
 }
 
 #[derive(Debug, Args)]
-pub struct SchemaArgs {
-    pub document: Document,
+pub(crate) struct SchemaArgs {
+    pub(crate) document: Document,
 }
 
 #[derive(Debug, Args)]
-pub struct ExecutorArgs {
+pub(crate) struct ExecutorArgs {
     #[arg(long)]
-    pub device: usize,
+    pub(crate) device: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ModeArg {
+pub(crate) enum ModeArg {
     Replay,
     Direct,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Document {
+pub(crate) enum Document {
     Plan,
     Verdict,
     Profile,
 }
 
 impl Cli {
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         let outcome = match self.command {
             Command::Verify(args) => commands::verify::run(&args),
             Command::Doctor(args) => commands::doctor::run(&args),

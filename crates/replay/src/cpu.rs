@@ -170,9 +170,9 @@ fn describe(source: &BufferSource, number: usize) -> String {
 
 fn translate(fault: &emulate::Fault, launch: u32) -> Fault {
     let (kind, site) = match fault {
-        emulate::Fault::OutOfBounds { site, .. } | emulate::Fault::BadAddress { site, .. } => {
-            (FaultKind::OutOfBounds, Some(site))
-        }
+        emulate::Fault::OutOfBounds { site, .. }
+        | emulate::Fault::BadAddress { site, .. }
+        | emulate::Fault::Position { site, .. } => (FaultKind::OutOfBounds, Some(site)),
         emulate::Fault::Misaligned { site, .. } => (FaultKind::Misaligned, Some(site)),
         emulate::Fault::Assert { site, .. } => (FaultKind::Trap, Some(site)),
         emulate::Fault::Deadline { site } => (FaultKind::Timeout, Some(site)),

@@ -32,8 +32,8 @@ BODIES = [
     "a.diagonal().clone(), a.unfold(0, 2, 1).contiguous()",
     "l = [torch.empty(2) for _ in range(2)]; torch._foreach_zero_(l); torch._foreach_copy_(l[:1], "
     "[x[0, :2]]); return l",
-    "a = torch.zeros((), dtype=torch.int64); a.fill_(y.shape[0]); b = torch.empty(3); b.fill_(torch.tensor(2.5)); return a, "
-    "b",
+    "a = torch.zeros((), dtype=torch.int64); a.fill_(y.shape[0]); b = torch.empty(3); b.fill_(torch.tensor(2.5)); "
+    "return a, b",
     "return x.permute(1, 0).contiguous().view(torch.uint8).clone(), x.half().view(torch.int16).to(torch.float32)",
     "return torch.broadcast_to(y, (2, 5)).contiguous(), x.narrow(1, 2, "
     "3).clone(), x.unflatten(1, (2, 3)).transpose(0, 2).clone()",

@@ -42,8 +42,13 @@ impl Kernel {
     /// Lowers the function `entry` of a module.
     ///
     /// # Errors
-    /// The first operation, with its line, that the emulator does not execute.
+    /// The first operation, with its line, that makes no sense or that the emulator does not execute.
     pub fn new(module: &Module, entry: &str) -> Result<Self, Unsupported> {
+        tilewright_ttir::verify(module).map_err(|error| Unsupported {
+            op: error.op.unwrap_or_else(|| format!("@{}", error.function)),
+            line: error.position.map_or(0, |(_, line, _)| line),
+            why: error.message,
+        })?;
         let lowered = lower::lower(module, entry)?;
         Ok(Self { program: lowered.program, params: lowered.params })
     }

@@ -37,9 +37,12 @@ pub(crate) fn names() -> Vec<String> {
     names
 }
 
+pub(crate) fn text(name: &str) -> String {
+    std::fs::read_to_string(folder().join(format!("{name}.ttir"))).unwrap()
+}
+
 pub(crate) fn module(name: &str) -> tilewright_ttir::Module {
-    let text = std::fs::read_to_string(folder().join(format!("{name}.ttir"))).unwrap();
-    tilewright_ttir::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
+    tilewright_ttir::parse(&text(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 pub(crate) fn case(name: &str) -> Case {

@@ -3,5 +3,6 @@
 
 mod common;
 mod faults;
+mod hostile;
 mod kernels;
 mod speed;

@@ -1,0 +1,59 @@
+//! Runs one launch from files, for trying a kernel by hand.
+//!
+//! `launch REQUEST` reads a JSON file: `{"ttir": path, "entry": name, "grid": [x, y, z], "buffers": [path, …],
+//! "args": […]}`. A buffer is a file of raw bytes, rewritten in place. An argument is `{"pointer": [buffer, offset]}`,
+//! `{"int": n}`, `{"float": x}` or `{"descriptor": {"pointer": [buffer, offset], "shape": […], "strides": […]}}`.
+
+use std::error::Error;
+
+use serde_json::Value;
+use tilewright_emulate::{AllocId, Arg, Init, Kernel, Limits, Memory, launch};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::args().nth(1).ok_or("usage: launch REQUEST")?;
+    let request: Value = serde_json::from_str(&std::fs::read_to_string(path)?)?;
+    let text = |value: &Value| value.as_str().map(str::to_owned).ok_or("a string is expected");
+    let module = tilewright_ttir::parse(&std::fs::read_to_string(text(&request["ttir"])?)?)?;
+    let kernel = Kernel::new(&module, &text(&request["entry"])?)?;
+
+    let mut memory = Memory::new();
+    let mut buffers: Vec<(String, AllocId)> = Vec::new();
+    for path in request["buffers"].as_array().into_iter().flatten() {
+        let path = text(path)?;
+        let label = path.rsplit('/').next().unwrap_or_default().to_owned();
+        buffers.push((path.clone(), memory.alloc(&label, std::fs::read(path)?, Init::Written)));
+    }
+    let mut args = Vec::new();
+    for arg in request["args"].as_array().into_iter().flatten() {
+        args.push(argument(arg, &memory, &buffers).ok_or_else(|| format!("not an argument: {arg}"))?);
+    }
+    let grid = std::array::from_fn(|axis| request["grid"][axis].as_u64().unwrap_or(1) as u32);
+    let report = launch(&kernel, grid, &args, &mut memory, &Limits::default())?;
+    for (path, id) in &buffers {
+        std::fs::write(path, memory.bytes(*id))?;
+    }
+    println!("{report:?}");
+    Ok(())
+}
+
+fn argument(arg: &Value, memory: &Memory, buffers: &[(String, AllocId)]) -> Option<Arg> {
+    let address = |pointer: &Value| {
+        let (_, id) = buffers.get(pointer[0].as_u64()? as usize)?;
+        Some(memory.address(*id, pointer[1].as_u64()?))
+    };
+    let ints = |value: &Value| value.as_array()?.iter().map(Value::as_i64).collect::<Option<Vec<_>>>();
+    let (kind, value) = arg.as_object()?.iter().next()?;
+    Some(match kind.as_str() {
+        "pointer" if value.is_null() => Arg::Pointer(0),
+        "pointer" => Arg::Pointer(address(value)?),
+        "int" => Arg::Int(value.as_i64()?),
+        "float" => Arg::Float(value.as_f64()?),
+        "descriptor" => Arg::Descriptor {
+            base: address(&value["pointer"])?,
+            shape: ints(&value["shape"])?,
+            strides: ints(&value["strides"])?,
+            pad_nan: false,
+        },
+        _ => return None,
+    })
+}

@@ -1054,3 +1054,9 @@ def test_branches_that_plainly_compute_nothing_pass():
         """
     )
     assert plan["findings"] == []
+
+
+def test_what_was_seen_before_an_exception_is_told():
+    response = trace(module("y = x * 2\nraise ValueError('later')"))
+    assert response["error"]["message"] == "later"
+    assert [f["rule"] for f in response["findings"]] == ["torch-compute"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import tempfile
 from typing import Any
 
 import torch
@@ -127,6 +128,9 @@ class Session:
             self.streams.finish(rec)
         except TraceEnd:
             pass
+        except BaseException:
+            _merge(self.findings, rec.findings)
+            raise
         finally:
             self.rec = None
         return rec
@@ -204,6 +208,7 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
         return error("unsupported", exception, None)
     except (SyntaxError, ValueError, RecursionError) as exception:
         return error("syntax", exception, getattr(exception, "lineno", None))
+    tempfile.tempdir = scratch  # for Triton's assembler; the zygote has long chosen a folder that is out of reach
     driver.set_active(Driver(request["target"], properties))
     trace_torch.install(session, properties)
     trace_launch.install(session)
@@ -212,6 +217,8 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     _FAKE_FIELDS.update(parameter.__dict__)
     try:
         return _bounded(_traced(session, int(request.get("max_variants", 64))))
+    except MemoryError:
+        raise
     except (Exception, TraceEnd) as exception:
         # Either our mistake or a file that broke the interpreter under us; without a plan it earns nothing.
         return session.source.error("unsupported", exception)

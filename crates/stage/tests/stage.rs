@@ -20,6 +20,7 @@ static ZYGOTE: LazyLock<Arc<Zygote>> = LazyLock::new(|| {
 struct Counted {
     jobs: AtomicUsize,
     cpu_microseconds: AtomicUsize,
+    max_rss_kb: AtomicUsize,
 }
 
 impl Runner for Counted {
@@ -27,6 +28,7 @@ impl Runner for Counted {
         self.jobs.fetch_add(1, Ordering::Relaxed);
         let outcome = ZYGOTE.run(job)?;
         self.cpu_microseconds.fetch_add((outcome.cpu_seconds * 1e6) as usize, Ordering::Relaxed);
+        self.max_rss_kb.fetch_max(outcome.max_rss_kb as usize, Ordering::Relaxed);
         Ok(outcome)
     }
 
@@ -430,4 +432,5 @@ fn measure_compiling() {
     time("both cached", 20, &|| drop(fixture.stage.compile_all(MODULE, &specs, &target(), 1)));
     let moved = MODULE.replace("x * 2", "x * 3");
     time("both, two at a time", 20, &|| drop(fixture.stage.compile_all(&moved, &specs, &target(), 2)));
+    println!("largest process: {} MiB", fixture.jobs.max_rss_kb.load(Ordering::Relaxed) >> 10);
 }

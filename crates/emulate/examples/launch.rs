@@ -25,7 +25,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let mut args = Vec::new();
     for arg in request["args"].as_array().into_iter().flatten() {
-        args.push(argument(arg, &memory, &buffers).ok_or_else(|| format!("not an argument: {arg}"))?);
+        let arg = argument(arg, &memory, &buffers).ok_or_else(|| format!("not an argument: {arg}"))?;
+        let Arg::Descriptor { shape, strides, .. } = &arg else {
+            args.push(arg);
+            continue;
+        };
+        // The function's parameters go on with the descriptor's shape and strides.
+        let numbers: Vec<Arg> = shape.iter().chain(strides).map(|&number| Arg::Int(number)).collect();
+        args.push(arg);
+        args.extend(numbers);
     }
     let grid = std::array::from_fn(|axis| request["grid"][axis].as_u64().unwrap_or(1) as u32);
     let report = launch(&kernel, grid, &args, &mut memory, &Limits::default())?;

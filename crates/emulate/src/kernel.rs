@@ -16,8 +16,8 @@ pub struct Kernel {
     params: Vec<ValueType>,
 }
 
-/// A run-time argument. A descriptor takes one argument, though the function has parameters for its shape and
-/// strides as well: those are filled in from it.
+/// A run-time argument, one for each parameter of the function in Triton IR. A descriptor there is followed by
+/// integer parameters for its shape and strides, which are arguments of their own.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arg {
     /// An address: see [`Memory::address`]. 0 is the null pointer.
@@ -55,41 +55,29 @@ impl Kernel {
 
     /// Arguments as initial registers.
     fn bind(&self, args: &[Arg]) -> Result<Vec<Block>, Fault> {
-        let mut blocks = Vec::with_capacity(self.params.len());
-        let mut params = self.params.iter();
-        let mut given = args.iter().enumerate();
-        let count = |fault_args: usize| Fault::Arguments { given: fault_args, wanted: self.wanted() };
-        while let Some(ty) = params.next() {
-            let Some((index, arg)) = given.next() else { return Err(count(args.len())) };
-            let misfit = || Fault::Argument { index, wanted: format!("{:?}", ty.elem) };
-            if let Arg::Descriptor { base, shape, strides, pad_nan } = arg {
-                let rank = ty.block.len();
-                if ty.elem != Elem::View || shape.len() != rank || strides.len() != rank {
-                    return Err(misfit());
-                }
-                blocks.push(Block::View(Box::new(View {
-                    base: *base as i64,
-                    shape: shape.clone(),
-                    strides: strides.clone(),
-                    offsets: vec![0; rank],
-                    pad_nan: *pad_nan,
-                })));
-                for &extent in shape.iter().chain(strides) {
-                    let ty = params.next().ok_or_else(misfit)?;
-                    blocks.push(scalar(ty, &Arg::Int(extent)).ok_or_else(misfit)?);
-                }
-            } else {
-                blocks.push(scalar(ty, arg).ok_or_else(misfit)?);
-            }
+        if args.len() != self.params.len() {
+            return Err(Fault::Arguments { given: args.len(), wanted: self.params.len() });
         }
-        if given.next().is_some() { Err(count(args.len())) } else { Ok(blocks) }
+        let blocks = self.params.iter().zip(args).enumerate().map(|(index, (ty, arg))| {
+            argument(ty, arg).ok_or_else(|| Fault::Argument { index, wanted: format!("{:?}", ty.elem) })
+        });
+        blocks.collect()
     }
+}
 
-    /// Arguments that a launch passes.
-    fn wanted(&self) -> usize {
-        let hidden: usize = self.params.iter().map(|ty| 2 * ty.block.len()).sum();
-        self.params.len().saturating_sub(hidden)
-    }
+/// An argument in the form of its parameter.
+fn argument(ty: &ValueType, arg: &Arg) -> Option<Block> {
+    let Arg::Descriptor { base, shape, strides, pad_nan } = arg else { return scalar(ty, arg) };
+    let rank = ty.block.len();
+    (ty.elem == Elem::View && shape.len() == rank && strides.len() == rank).then(|| {
+        Block::View(Box::new(View {
+            base: *base as i64,
+            shape: shape.clone(),
+            strides: strides.clone(),
+            offsets: vec![0; rank],
+            pad_nan: *pad_nan,
+        }))
+    })
 }
 
 /// A scalar argument in the form of its parameter.

@@ -53,7 +53,12 @@ pub(crate) fn case(name: &str) -> Case {
     let mut case = Case { kernel, grid, args: Vec::new(), memory: Memory::new(), wanted: Vec::new() };
     for (index, arg) in json["args"].as_array().unwrap().iter().enumerate() {
         let arg = read_arg(&mut case, index, arg);
+        let numbers: Vec<i64> = match &arg {
+            Arg::Descriptor { shape, strides, .. } => shape.iter().chain(strides).copied().collect(),
+            _ => Vec::new(),
+        };
         case.args.push(arg);
+        case.args.extend(numbers.into_iter().map(Arg::Int));
     }
     case
 }

@@ -59,8 +59,7 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     del scratch
     path = request["problem"]
     try:
-        if request["device"] != "cpu" and not torch.cuda.is_available():
-            raise ProblemError("no-device", f"torch sees no device {request['device']} here")
+        _check_device(request["device"])
         torch.set_num_threads(max(int(request.get("threads") or 1), 1))
         with open(request["data"], "wb", buffering=1 << 20) as file:
             return Oracle(request, DataFile(file)).answer()
@@ -70,6 +69,13 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
         return _error("too-large", error, str(error), None)
     except UnsupportedValue as error:
         return _error("unsupported", error, f"{path}: {error}", None)
+
+
+def _check_device(device: str) -> None:
+    try:
+        torch.empty(1, device=device)
+    except Exception as error:
+        raise ProblemError("no-device", f"torch cannot use {device} here: {error}") from error
 
 
 def _error(kind: str, error: Exception, message: str, line: int | None) -> dict[str, Any]:

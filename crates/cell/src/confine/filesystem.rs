@@ -140,6 +140,15 @@ fn mount_proc(target: &Path) {
     }
 }
 
+/// Shows a trusted job the processes of its own namespace under `/proc`: CUDA looks itself up there by its number, and
+/// does not start where it finds somebody else. Best effort, as in [`mount_proc`].
+pub(super) fn show_own_processes() {
+    let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+    if unshare(CloneFlags::CLONE_NEWNS).is_ok() && mount(None::<&str>, "/", None::<&str>, private, None::<&str>).is_ok() {
+        mount_proc(Path::new("/proc"));
+    }
+}
+
 fn mount_tmpfs(target: &Path, options: &str) -> Result<(), String> {
     mount(Some("tmpfs"), target, Some("tmpfs"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, Some(options))
         .map_err(|error| describe("mount memory on", target, error))

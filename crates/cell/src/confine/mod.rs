@@ -84,6 +84,9 @@ pub fn confine(confinement: &Confinement) -> Result<Confined, ConfineError> {
     // The private root need not have a /proc to read this from.
     let memory = resources::private_memory();
     if confinement.trusted {
+        if layers.has(Layer::PidNamespace) {
+            filesystem::show_own_processes();
+        }
         layers.note(Layer::ResourceLimits, resources::limit(&confinement.limits, memory));
         die_with_parent()?;
         return Ok(Confined { layers, scratch_fd: None });

@@ -10,6 +10,8 @@ The judge and the clock are elsewhere. This process is the candidate's own: what
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import types
 from typing import Any
@@ -32,7 +34,8 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     try:
         torch.empty(1, device=device)
     except Exception as error:
-        return backend.error("no-device", error, message=f"torch sees no device {device} here: {error}")
+        return backend.error("no-device", error, message=f"torch cannot use {device} here: {error}")
+    show_toolchain()
     try:
         with open(request["out"], "wb", buffering=1 << 20) as file:
             return {"calls": run_calls(request, DataFile(file))}
@@ -44,6 +47,16 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
         return backend.error("exception", error, message=error.msg, line=error.lineno)
     except (Exception, SystemExit) as error:
         return backend.error("exception", error)
+
+
+def show_toolchain() -> None:
+    """Tell Triton what it would look for with programs that the sandbox does not have: a C compiler, and libcuda."""
+    if compiler := shutil.which("gcc"):
+        os.environ["CC"] = os.path.realpath(compiler)
+    with open("/proc/self/maps") as maps:
+        found = [line.split()[-1] for line in maps if "/libcuda.so" in line]
+    if found:
+        os.environ["TRITON_LIBCUDA_PATH"] = os.path.dirname(found[0])
 
 
 def run_calls(request: dict[str, Any], out: DataFile) -> list[dict[str, Any]]:

@@ -55,7 +55,7 @@ fn build_root(root: &Path, confinement: &Confinement, identity: &Identity, own_p
         bind(&path, &below(root, &path), confinement.devices.contains(&path))?;
     }
     if own_pids {
-        mount_proc(&below(root, Path::new("/proc")));
+        mount_proc(&below(root, Path::new("/proc")), !confinement.devices.is_empty());
     }
     let inner = below(root, root);
     fs::create_dir_all(&inner).map_err(|error| describe("make", &inner, error))?;
@@ -133,8 +133,10 @@ fn bind(source: &Path, target: &Path, device: bool) -> Result<(), String> {
 }
 
 /// A process list of the job's own. Containers that mask parts of theirs may refuse it; the job does without.
-fn mount_proc(target: &Path) {
-    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC | MsFlags::MS_RDONLY;
+/// CUDA does not start where it cannot name its threads there, which is a write.
+fn mount_proc(target: &Path, writable: bool) {
+    let mut flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    flags.set(MsFlags::MS_RDONLY, !writable);
     if fs::create_dir_all(target).is_ok() {
         let _ = mount(Some("proc"), target, Some("proc"), flags, None::<&str>);
     }
@@ -145,7 +147,7 @@ fn mount_proc(target: &Path) {
 pub(super) fn show_own_processes() {
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     if unshare(CloneFlags::CLONE_NEWNS).is_ok() && mount(None::<&str>, "/", None::<&str>, private, None::<&str>).is_ok() {
-        mount_proc(Path::new("/proc"));
+        mount_proc(Path::new("/proc"), true);
     }
 }
 
@@ -191,6 +193,10 @@ pub(super) fn landlock(confinement: &Confinement, private_root: bool) -> Result<
     grants.extend(confinement.read_paths.iter().chain([&process]).map(|path| (path, read)));
     grants.extend(confinement.execute_paths.iter().map(|path| (path, read | AccessFs::Execute)));
     grants.extend(confinement.devices.iter().map(|path| (path, device)));
+    if !confinement.devices.is_empty() {
+        // See `mount_proc`.
+        grants.push((&process, AccessFs::WriteFile.into()));
+    }
     grants.push((&null, AccessFs::ReadFile | AccessFs::WriteFile));
     grants.push((&confinement.scratch, write));
 

@@ -107,7 +107,7 @@ pub fn confine(confinement: &Confinement) -> Result<Confined, ConfineError> {
     layers.note(Layer::Landlock, filesystem::landlock(confinement, private_root));
     prctl::set_dumpable(false).map_err(|error| ConfineError::Step(format!("forbid dumps: {error}")))?;
     let own_pids = layers.has(Layer::PidNamespace);
-    layers.note(Layer::Seccomp, syscalls::filter(&confinement.limits, own_pids));
+    layers.note(Layer::Seccomp, syscalls::filter(&confinement.limits, own_pids, !confinement.devices.is_empty()));
     if let Some((layer, why)) = layers.first_unmet(confinement.strict) {
         return Err(ConfineError::Missing { layer, why: why.to_owned() });
     }

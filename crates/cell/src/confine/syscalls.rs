@@ -59,14 +59,24 @@ const FCHMODAT2: i64 = 452;
 const ABSENT: &[i64] =
     &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
 
-/// Installs the filters in the calling thread. `own_pids`: there is nobody else to send a signal to.
-pub(super) fn filter(limits: &Limits, own_pids: bool) -> Result<(), String> {
+/// What a GPU's driver needs of the refused calls. The network namespace is empty all the same, and memory is bounded
+/// by the control group alone.
+const FOR_DEVICES: &[i64] = &[libc::SYS_memfd_create, libc::SYS_socket, libc::SYS_connect, libc::SYS_bind];
+
+/// Installs the filters in the calling thread. `own_pids`: there is nobody else to send a signal to; `devices`: the job
+/// drives a GPU.
+pub(super) fn filter(limits: &Limits, own_pids: bool, devices: bool) -> Result<(), String> {
     let mut refused: Rules = REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, vec![])).collect();
+    if devices {
+        FOR_DEVICES.iter().for_each(|call| drop(refused.remove(call)));
+    }
     refused.insert(FCHMODAT2, vec![]);
     refused.insert(libc::SYS_clone, clone_rules(limits)?);
     // Shared memory without a file would escape RLIMIT_DATA.
     let shared = (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u64;
-    refused.insert(libc::SYS_mmap, vec![rule(3, SeccompCmpOp::MaskedEq(shared), shared)?]);
+    if !devices {
+        refused.insert(libc::SYS_mmap, vec![rule(3, SeccompCmpOp::MaskedEq(shared), shared)?]);
+    }
     // The death signal, dumps and tracers were settled by the confinement.
     let settled = [libc::PR_SET_PDEATHSIG, libc::PR_SET_DUMPABLE, libc::PR_SET_PTRACER, libc::PR_SET_MM];
     let settled = settled.into_iter().map(|option| rule(0, SeccompCmpOp::Eq, option as u64));

@@ -24,6 +24,7 @@ from triton.runtime import driver
 
 from . import trace_launch, trace_purity, trace_snapshot, trace_torch
 from .trace_audit import Audit
+from .trace_compiled import Compile
 from .trace_coverage import Coverage
 from .trace_device import Driver, UnknownTarget, device_properties
 from .trace_mode import RecordingMode
@@ -57,6 +58,7 @@ class Session:
         self.pointers_read = 0
         self.findings: list[dict[str, Any]] = []
         self.tainted: dict[int, torch.UntypedStorage] = {}
+        self.specialised: dict[tuple[int, str, str], tuple[Compile, dict[str, Any]]] = {}
         self.compiled: dict[str, Any] = {}
         self.audit = Audit(self)
         self.mode = RecordingMode(self)

@@ -27,13 +27,13 @@ _FIGURES = ("n_regs", "n_spills", "n_max_threads")
 
 @dataclass
 class Compile:
-    """What Triton needs to compile one specialisation."""
+    """What Triton needs to compile one specialisation: what its `_pack_args` gives, in that order."""
 
     fn: JITFunction
+    options: Any
     signature: dict[str, Any]
     constexprs: dict[Any, Any]
     attrs: dict[Any, Any]
-    options: Any
 
 
 class CompiledKernel:

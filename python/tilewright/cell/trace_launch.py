@@ -116,12 +116,16 @@ def launch(
         bound, specialization, options = binder(*args, **kwargs)
     finally:
         session.binding = False
-    options, signature, constexprs, attrs = fn._pack_args(backend, kwargs, bound, specialization, options)
-    spec = kernel_spec(rec, fn, signature, constexprs, attrs, options)
-    types = list(signature.values())
+    # As text, because Triton's own key takes True and 1 for the same.
+    key = (id(fn), repr(specialization), repr(options))
+    if key not in session.specialised:
+        job = Compile(fn, *fn._pack_args(backend, kwargs, bound, specialization, options))
+        session.specialised[key] = job, kernel_spec(rec, job)
+    job, spec = session.specialised[key]
     if not warmup:
-        record_launch(rec, spec, types, list(bound.values()), grid(bound) if callable(grid) else grid)
-    return CompiledKernel(session, spec, Compile(fn, signature, constexprs, attrs, options), record_launch)
+        values = list(bound.values())
+        record_launch(rec, spec, list(job.signature.values()), values, grid(bound) if callable(grid) else grid)
+    return CompiledKernel(session, spec, job, record_launch)
 
 
 def _check_function(session: Session, rec: Recorder, fn: JITFunction) -> None:
@@ -195,12 +199,11 @@ def record_launch(rec: Recorder, spec: dict[str, Any], types: list[Any], values:
 # specialisation -----------------------------------------------------------------------------------------------------
 
 
-def kernel_spec(
-    rec: Recorder, fn: JITFunction, signature: dict[str, Any], constexprs: dict[Any, Any], attrs: dict[Any, Any], o: Any
-) -> dict[str, Any]:
+def kernel_spec(rec: Recorder, job: Compile) -> dict[str, Any]:
     """`tilewright_contract::KernelSpec` of what Triton bound."""
+    o = job.options
     params: list[dict[str, str]] = []
-    for name, ty in signature.items():
+    for name, ty in job.signature.items():
         _flatten_type(rec, name, ty, params)
     options: dict[str, Any] = {
         "num_warps": _integer(o.num_warps),
@@ -213,10 +216,10 @@ def kernel_spec(
     if getattr(o, "maxnreg", None) is not None:
         options["maxnreg"] = _integer(o.maxnreg)
     return {
-        "function": fn.__name__,
+        "function": job.fn.__name__,
         "params": params,
-        "constexprs": {_path(path): constexpr(rec, value) for path, value in constexprs.items()},
-        "attrs": {_path(path): [[str(a), _integer(v)] for a, v in pairs] for path, pairs in attrs.items()},
+        "constexprs": {_path(path): constexpr(rec, value) for path, value in job.constexprs.items()},
+        "attrs": {_path(path): [[str(a), _integer(v)] for a, v in pairs] for path, pairs in job.attrs.items()},
         "options": options,
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -10,12 +12,13 @@ from torch._library.utils import is_builtin
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils import _pytree as pytree
 
-from .trace_ops import bind, classify, is_composite, literal_of
+from .trace_ops import Op, bind, classify, is_composite, literal_of
 from .trace_record import LITERAL_LIMIT, Recorder, storage_of
 
 if TYPE_CHECKING:
     from .trace import Session
 
+_DEVICE = torch.ops.prim.device.default
 _LIFTS = ("aten::lift_fresh", "aten::lift_fresh_copy", "aten::lift")
 
 
@@ -32,7 +35,7 @@ class RecordingMode(FakeTensorMode):
 
     def dispatch(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if self._inside:
+        if self._inside or func is _DEVICE:
             return super().dispatch(func, types, args, kwargs)
         with torch._C.DisableTorchFunction():
             return self._outermost(func, types, args, kwargs)
@@ -40,11 +43,11 @@ class RecordingMode(FakeTensorMode):
     def _outermost(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         session = self._session
         rec = session.rec
-        row = classify(func)
-        if row is None and isinstance(func, torch._ops.OpOverload):
-            if not is_builtin(func):
+        row, custom, composite = _looked_up(func)
+        if row is None:
+            if custom:
                 return self._custom_op(func, args, kwargs)
-            if is_composite(func):
+            if composite:
                 with torch._C._EnableTorchFunction(), self:
                     out = func.decompose(*args, **kwargs)
                 if out is not NotImplemented:
@@ -65,7 +68,8 @@ class RecordingMode(FakeTensorMode):
 
     def _adopt_real(self, rec: Recorder, func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """Real tensors (made by numpy, say) become literals: their numbers are in the file."""
-        if getattr(func, "_schema", None) is not None and func._schema.name in _LIFTS:
+        real = any(not isinstance(tensor, FakeTensor) for tensor in _tensors(args, kwargs))
+        if not real or (isinstance(func, torch._ops.OpOverload) and func._schema.name in _LIFTS):
             return args, kwargs
 
         def adopt(value: Any) -> Any:
@@ -85,8 +89,8 @@ class RecordingMode(FakeTensorMode):
         return pytree.tree_map(adopt, (args, kwargs))
 
     def _record(self, rec: Recorder, func: Any, row: Any, args: Any, kwargs: Any, out: Any) -> None:
-        outputs = [t for t in pytree.tree_leaves(out) if isinstance(t, torch.Tensor)]
-        shared = {storage_of(t)._cdata for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
+        outputs = list(_tensors((out,), {}))
+        shared = {storage_of(tensor)._cdata for tensor in _tensors(args, kwargs)}
         for tensor in outputs:
             if storage_of(tensor)._cdata not in shared:
                 rec.adopt(tensor)
@@ -130,5 +134,23 @@ class RecordingMode(FakeTensorMode):
 
 def _is_constant(args: Any) -> bool:
     """Whether every tensor in the arguments is known number by number from the file."""
-    tensors = [t for t in pytree.tree_leaves(args) if isinstance(t, torch.Tensor)]
-    return all(not isinstance(t, FakeTensor) or t.constant is not None for t in tensors)
+    return all(not isinstance(t, FakeTensor) or t.constant is not None for t in _tensors(args, {}))
+
+
+@functools.cache
+def _looked_up(func: Any) -> tuple[Op | None, bool, bool]:
+    """An op's row in the table, whether it is the file's own, and whether it is made of other ops."""
+    if not isinstance(func, torch._ops.OpOverload):
+        return None, False, False
+    row = classify(func)
+    custom = row is None and not is_builtin(func)
+    return row, custom, row is None and not custom and is_composite(func)
+
+
+def _tensors(args: Any, kwargs: dict[str, Any]) -> Iterator[torch.Tensor]:
+    """Tensors among the arguments or results of an op: they stand alone or in lists."""
+    for value in (*args, *kwargs.values()):
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors(value, {})

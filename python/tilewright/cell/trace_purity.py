@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from .trace import Built, Session
 
 _ENVIRON = os.environ  # the candidate may replace the name
+_perf_counter = time.perf_counter
+_SECONDS = 3.0
+"""How long repetitions may go on."""
 
 
 def finding(session: Session, rule: str, message: str, line: int) -> dict[str, Any]:
@@ -30,8 +34,12 @@ def finding(session: Session, rule: str, message: str, line: int) -> dict[str, A
 
 
 def repeat(session: Session, built: Built, call: Any, base: dict[str, Any]) -> list[dict[str, Any]]:
-    """Traces `forward` under other circumstances; findings where the plan is not the same."""
+    """Traces `forward` under other circumstances; findings where the plan is not the same.
+
+    The first two repetitions always run, the others while there is time.
+    """
     findings: list[dict[str, Any]] = []
+    started = _perf_counter()
 
     def again(what: str, rule: str, make: Any) -> None:
         try:
@@ -41,33 +49,42 @@ def repeat(session: Session, built: Built, call: Any, base: dict[str, Any]) -> l
         except Exception as exception:
             if rule == "grad-mode":
                 return  # writing to a parameter in place is an error there, and nothing runs it so
-            findings.append(
-                finding(session, rule, f"{what}, forward raises {type(exception).__name__}: {exception}", 0)
-            )
+            message = f"{what}, forward raises {type(exception).__name__}: {exception}"
+            findings.append(finding(session, rule, message, 0))
             return
         findings.extend(f for f in rec.findings if f not in findings)
         line = difference(base, rec.plan())
         if line is not None:
             findings.append(finding(session, rule, f"{what}, forward does something else", line))
 
-    for count in ("second", "third", "fourth"):
-        again(f"in a {count} call on the same inputs", "hidden-state", lambda: session.call(built, call))
-    fresh_rule = "raw-pointer" if session.pointers_read and not findings else "hidden-state"
-    again("on inputs at other addresses", fresh_rule, lambda: session.call(built, session.arguments()))
-    session.clock.seconds += 7200.0
-    again("two hours later", "hidden-state", lambda: session.call(built, session.arguments()))
-    again("with gradients enabled", "grad-mode", lambda: session.call(built, session.arguments(), grad=True))
-    with _elsewhere():
-        again("in a fresh module under other seeds, arguments and environment", "hidden-state", lambda: _fresh(session))
+    again("in a second call on the same inputs", "hidden-state", lambda: session.call(built, call))
+    moved_rule = "raw-pointer" if session.pointers_read and not findings else "hidden-state"
+    circumstances = [
+        ("on inputs at other addresses", moved_rule, lambda: session.call(built, session.arguments())),
+        ("in a fresh module under other seeds, arguments and environment", "hidden-state", lambda: _elsewhere(session)),
+        ("two hours later", "hidden-state", lambda: _later(session, built)),
+        ("with gradients enabled", "grad-mode", lambda: session.call(built, session.arguments(), grad=True)),
+        ("in a later call on the same inputs", "hidden-state", lambda: session.call(built, call)),
+        ("in a later call on the same inputs", "hidden-state", lambda: session.call(built, call)),
+    ]
+    for number, circumstance in enumerate(circumstances):
+        if number == 0 or _perf_counter() - started < _SECONDS:
+            again(*circumstance)
     return findings
 
 
-def _fresh(session: Session) -> Recorder:
-    built = session.build()
+def _later(session: Session, built: Built) -> Recorder:
+    session.clock.seconds += 7200.0
     return session.call(built, session.arguments())
 
 
-class _elsewhere:
+def _elsewhere(session: Session) -> Recorder:
+    with _other_surroundings():
+        built = session.build()
+        return session.call(built, session.arguments())
+
+
+class _other_surroundings:
     """Other seeds, program arguments and environment, for the length of a `with` block."""
 
     def __enter__(self) -> None:

@@ -122,7 +122,8 @@ class Recorder:
         """Whether this is no call of `forward`: what is recorded is thrown away."""
         self.buffers: list[dict[str, Any]] = []
         self.kernels: list[dict[str, Any]] = []
-        self.kernel_index: dict[str, int] = {}
+        self._spec_index: dict[int, int] = {}
+        self._spec_names: dict[str, int] = {}
         self.prelude: list[dict[str, Any]] = []
         self.steps: list[dict[str, Any]] = []
         self.choices: list[dict[str, Any]] = []
@@ -306,11 +307,13 @@ class Recorder:
 
     def kernel(self, spec: dict[str, Any]) -> int:
         """Index of the specialisation in the plan."""
-        name = repr(spec)
-        if name not in self.kernel_index:
-            self.kernel_index[name] = len(self.kernels)
-            self.kernels.append(spec)
-        return self.kernel_index[name]
+        if id(spec) not in self._spec_index:
+            # By text: Python takes True and 1 for equal, Triton and we do not.
+            index = self._spec_names.setdefault(repr(spec), len(self.kernels))
+            if index == len(self.kernels):
+                self.kernels.append(spec)
+            self._spec_index[id(spec)] = index
+        return self._spec_index[id(spec)]
 
     # pointers ---------------------------------------------------------------------------------------------------
 

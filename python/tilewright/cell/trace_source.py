@@ -29,6 +29,8 @@ class Source:
         self.code = compile(text, self.path, "exec", dont_inherit=True)
         self.kernels = {(k["name"], k["line"]) for k in kernels}
         self._bodies = self._kernel_bodies()
+        self._known: dict[tuple[str, str], bool] = {}
+        self._literals: dict[str, Any] = {}
 
     def _kernel_bodies(self) -> dict[str, set[str]]:
         """Each named kernel as the file has it, without decorators, comments and layout."""
@@ -43,17 +45,25 @@ class Source:
 
     def is_kernel(self, name: str, text: str) -> bool:
         """Whether a jit function of this name and source text is one of those that the screen cut out."""
-        bodies = self._bodies.get(name)
-        if bodies is None:
-            return False
+        known = self._known.get((name, text))
+        if known is None:
+            known = self._known[name, text] = self._matches(name, text)
+        return known
+
+    def _matches(self, name: str, text: str) -> bool:
         try:
             (node,) = ast.parse(text).body
         except (SyntaxError, ValueError):
             return False
-        return isinstance(node, ast.FunctionDef) and _normal(node) in bodies
+        return isinstance(node, ast.FunctionDef) and _normal(node) in self._bodies.get(name, ())
 
     def literal(self, name: str) -> Any:
         """Value of a global that the file assigns once, as a literal or a `constexpr` of one; else `NOT_LITERAL`."""
+        if name not in self._literals:
+            self._literals[name] = self._find_literal(name)
+        return self._literals[name]
+
+    def _find_literal(self, name: str) -> Any:
         values = []
         for node in self.tree.body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]

@@ -2,11 +2,11 @@ use std::time::Instant;
 
 use tilewright_contract::{Arg, BufferSource, CompiledKernel, Number, Plan, Step, TensorRef};
 use tilewright_emulate as emulate;
-use tilewright_emulate::{AllocId, Init, Kernel, Limits, Memory, shadow};
+use tilewright_emulate::{AllocId, Init, Kernel, Limits, Memory};
 
 use crate::host::{Written, draw_seed, evaluate};
 use crate::program::is_contiguous;
-use crate::run::{Fault, FaultKind, Run, RunResult};
+use crate::run::{Fault, FaultKind, Run, RunResult, writer::CONSTANT};
 
 /// A CPU that executes the TTIR of a plan's kernels in the emulator.
 pub struct CpuDevice {
@@ -30,7 +30,7 @@ impl CpuDevice {
         for (number, step) in plan.steps.iter().enumerate() {
             let read = match step {
                 Step::Launch { kernel, grid, args, line } => {
-                    session.launch(&self.kernels[*kernel], *grid, args, *line)?
+                    session.launch((*kernel, &self.kernels[*kernel]), *grid, args, *line)?
                 }
                 _ => session.host_step(step, number)?,
             };
@@ -72,8 +72,9 @@ impl<'a> Session<'a> {
         Self { plan, run, memory, buffers }
     }
 
-    fn launch(&mut self, kernel: &Kernel, grid: [u32; 3], args: &[Arg], line: u32) -> Result<Option<Fault>, Fault> {
-        let args: Vec<_> = args.iter().flat_map(|arg| self.argument(arg)).collect();
+    fn launch(&mut self, (index, kernel): (usize, &Kernel), grid: [u32; 3], args: &[Arg], line: u32) -> Result<Option<Fault>, Fault> {
+        let types = self.plan.kernels[index].params.iter().filter(|param| param.ty != "constexpr");
+        let args: Vec<_> = args.iter().zip(types).flat_map(|(arg, param)| self.argument(arg, &param.ty)).collect();
         let limits = Limits { deadline: self.run.deadline, ..Limits::default() };
         let report =
             emulate::launch(kernel, grid, &args, &mut self.memory, &limits).map_err(|fault| translate(&fault, line))?;
@@ -88,10 +89,13 @@ impl<'a> Session<'a> {
     }
 
     /// The values of the IR's parameters behind one argument: a descriptor is followed by its shape and strides.
-    fn argument(&self, arg: &Arg) -> Vec<emulate::Arg> {
+    fn argument(&self, arg: &Arg, ty: &str) -> Vec<emulate::Arg> {
         match arg {
             Arg::Pointer { buffer, offset } => {
-                vec![emulate::Arg::Pointer(self.memory.address(self.buffers[*buffer], *offset))]
+                let address = self.memory.address(self.buffers[*buffer], *offset);
+                // An address that the file passes as an integer and casts in the kernel.
+                let pointer = ty.starts_with('*');
+                vec![if pointer { emulate::Arg::Pointer(address) } else { emulate::Arg::Int(address as i64) }]
             }
             Arg::Null => vec![emulate::Arg::Pointer(0)],
             Arg::Scalar { value: Number::Float(float) } => vec![emulate::Arg::Float(*float)],
@@ -119,33 +123,39 @@ impl<'a> Session<'a> {
             return Err(Fault::new(FaultKind::Timeout, "the deadline passed between launches"));
         }
         let source = |buffer: usize| self.memory.bytes(self.buffers[buffer]);
-        let states = match step {
-            Step::Copy { src, .. } => self.states(src),
+        let writers = match step {
+            Step::Copy { src, .. } => self.writers(src),
+            Step::Fill { dst, .. } => vec![CONSTANT; dst.view.numel() as usize],
             _ => Vec::new(),
         };
         if let Some(Written { dst, bytes }) = evaluate(step, number, self.run.seed, source)? {
-            self.store(dst, &bytes, &states);
+            self.store(dst, &bytes, &writers);
         }
         Ok(None)
     }
 
-    /// Whether each element of a view was ever written.
-    fn states(&self, tensor: &TensorRef) -> Vec<bool> {
+    /// Who wrote each element of a view: a copy moves values, and their origin with them.
+    fn writers(&self, tensor: &TensorRef) -> Vec<u8> {
         let shadow = self.memory.shadow(self.buffers[tensor.buffer]);
-        tensor.view.offsets().map(|at| shadow[at] != shadow::UNWRITTEN).collect()
+        tensor.view.offsets().map(|at| shadow[at]).collect()
     }
 
-    /// Stores elements in logical order. `written` says which of them carry a value (empty: all).
-    fn store(&mut self, dst: &TensorRef, bytes: &[u8], written: &[bool]) {
+    /// Stores elements in logical order, written by `writers` (none: by the host).
+    fn store(&mut self, dst: &TensorRef, bytes: &[u8], writers: &[u8]) {
         let id = self.buffers[dst.buffer];
-        if is_contiguous(&dst.view) && written.iter().all(|&written| written) {
-            return self.memory.write(id, dst.view.offset as usize, bytes);
-        }
         let size = dst.view.dtype.size() as usize;
+        if is_contiguous(&dst.view) {
+            let start = dst.view.offset as usize;
+            self.memory.write(id, start, bytes);
+            for (at, run) in runs(writers) {
+                self.memory.mark(id, start + at * size..start + (at + run.len()) * size, run[0]);
+            }
+            return;
+        }
         for (i, (at, element)) in dst.view.offsets().zip(bytes.chunks_exact(size)).enumerate() {
             self.memory.write(id, at, element);
-            if !written.get(i).copied().unwrap_or(true) {
-                self.memory.mark(id, at..at + size, shadow::UNWRITTEN);
+            if let Some(&writer) = writers.get(i) {
+                self.memory.mark(id, at..at + size, writer);
             }
         }
     }
@@ -156,6 +166,16 @@ impl<'a> Session<'a> {
         debug_assert_eq!(self.plan.buffers.len(), self.buffers.len());
         RunResult { buffers, shadow: Some(shadow), uninitialised_read, device_us: None }
     }
+}
+
+/// Stretches of equal values with their starts.
+fn runs(values: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut start = 0;
+    values.chunk_by(|a, b| a == b).map(move |run| {
+        let at = start;
+        start += run.len();
+        (at, run)
+    })
 }
 
 /// How messages name a buffer.

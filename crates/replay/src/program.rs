@@ -87,6 +87,8 @@ pub fn step_kernels(plan: &Plan) -> Vec<KernelSpec> {
 fn copy_dtypes(step: &Step) -> Option<(Dtype, Dtype)> {
     match step {
         Step::Copy { src, dst, .. } => Some((src.view.dtype, dst.view.dtype)),
+        // The driver's memset has no 8-byte pattern.
+        Step::Fill { dst, .. } if dst.view.dtype.size() == 8 => Some((dst.view.dtype, dst.view.dtype)),
         Step::Fill { dst, .. } | Step::Iota { dst, .. } | Step::Literal { dst, .. } | Step::Random { dst, .. } => {
             (!is_contiguous(&dst.view)).then_some((dst.view.dtype, dst.view.dtype))
         }

@@ -29,12 +29,22 @@ pub struct Run {
 pub struct RunResult {
     /// Final bytes of each buffer of the plan.
     pub buffers: Vec<Vec<u8>>,
-    /// Who wrote each byte last, where the device knows: 0 nobody, 1 a copy, fill or the contents, 2 a launch.
+    /// Who wrote each byte last, where the device knows: see [`writer`].
     pub shadow: Option<Vec<Vec<u8>>>,
     /// A launch read memory that nothing had written.
     pub uninitialised_read: Option<Fault>,
     /// Device time of the whole plan in microseconds, where the device has a clock.
     pub device_us: Option<f64>,
+}
+
+/// Who wrote a byte. A copy moves values together with their writers.
+pub mod writer {
+    pub const NOBODY: u8 = 0;
+    /// Inputs, weights, literals and random numbers.
+    pub const CONTENTS: u8 = 1;
+    pub const LAUNCH: u8 = 2;
+    /// A fill with one number.
+    pub const CONSTANT: u8 = 3;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

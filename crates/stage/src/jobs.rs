@@ -46,7 +46,8 @@ impl Default for StageLimits {
         };
         Self {
             oracle: Limits { cpu: Duration::from_secs(3600), ..limits(300, 2, 16) },
-            trace: limits(20, 2, 1),
+            // A file may ask for a kernel's registers, and the assembler is a process of its own.
+            trace: limits(30, 2, 8),
             init: limits(60, 4, 1),
             ttir: limits(20, 2, 1),
             // The assembler is a process of its own.

@@ -20,8 +20,8 @@ pub(crate) struct Build {
 pub(crate) struct BuiltPlan {
     /// Index of the case.
     pub(crate) case: usize,
-    /// 0 for the case's first plan; each further one has another autotune configuration.
-    pub(crate) variant: usize,
+    /// Whether it runs on every trial of its case; each other one has another autotune configuration.
+    pub(crate) main: bool,
     pub(crate) plan: Plan,
     /// In the order of the plan's kernels.
     pub(crate) kernels: Vec<Built>,
@@ -47,25 +47,63 @@ impl Build {
         traces: &[Trace],
         draft: &mut Draft,
     ) -> Result<Self, Stop> {
-        let specs = unique(traces.iter().flat_map(|trace| &trace.plans).flat_map(|plan| plan.kernels.clone()));
-        let built = compile(verifier, &candidate.cut.module, &specs, draft)?;
-        for (spec, built) in specs.iter().zip(&built) {
-            draft.verdict.resources.insert(kernel_name(spec), built.kernel.resources.clone());
+        let Some((own, others)) = traces.split_first() else { return Ok(Self { plans: Vec::new() }) };
+        // Configurations differ in tiles: all are executed on the problem's own case, the other cases take the first
+        // that fits the target, as an autotuner that skips the rest.
+        let own: Vec<(usize, &Plan)> = own.plans.iter().map(|plan| (0, plan)).collect();
+        let mut built = compile_plans(verifier, candidate, &own, draft)?;
+        let limits: Vec<Option<Stop>> = built.iter().map(|built| exceeded(verifier, built)).collect();
+        let Some(main) = limits.iter().position(Option::is_none) else {
+            return Err(limits.into_iter().flatten().next().unwrap_or_else(|| Stop::infrastructure("no plan to build")));
+        };
+        for stop in limits.iter().flatten() {
+            draft.note(format!("a configuration that does not fit is skipped: {}", stop.reasons[0].message));
         }
-        let mut plans = Vec::new();
-        for (case, trace) in traces.iter().enumerate() {
-            for (variant, plan) in trace.plans.iter().enumerate() {
-                let kernels = pick(&plan.kernels, &specs, &built);
-                check_limits(verifier, plan, &kernels)?;
-                let (steps, cpu) = match verifier.options.device {
-                    Device::Cpu => (Vec::new(), Some(CpuDevice::new(kernels.iter().map(|built| &built.kernel))?)),
-                    Device::Cuda(_) => (step_builds(verifier, plan, draft)?, None),
-                };
-                plans.push(BuiltPlan { case, variant, plan: plan.clone(), kernels, steps, cpu });
+        built[main].main = true;
+        let mut fits = limits.iter().map(Option::is_none);
+        built.retain(|_| fits.next().unwrap_or(false));
+        let others: Vec<(usize, &Plan)> = others
+            .iter()
+            .enumerate()
+            .filter_map(|(at, trace)| trace.plans.get(main).or(trace.plans.first()).map(|plan| (at + 1, plan)))
+            .collect();
+        let mut rest = compile_plans(verifier, candidate, &others, draft)?;
+        for built in &mut rest {
+            built.main = true;
+            exceeded(verifier, built).map_or(Ok(()), Err)?;
+        }
+        built.append(&mut rest);
+        for built in &mut built {
+            match verifier.options.device {
+                Device::Cpu => built.cpu = Some(CpuDevice::new(built.kernels.iter().map(|built| &built.kernel))?),
+                Device::Cuda(_) => built.steps = step_builds(verifier, &built.plan, draft)?,
             }
         }
-        Ok(Self { plans })
+        Ok(Self { plans: built })
     }
+}
+
+/// Compiles each specialisation of some plans once.
+fn compile_plans(
+    verifier: &Verifier,
+    candidate: &Candidate<'_>,
+    plans: &[(usize, &Plan)],
+    draft: &mut Draft,
+) -> Result<Vec<BuiltPlan>, Stop> {
+    let specs = unique(plans.iter().flat_map(|(_, plan)| plan.kernels.clone()));
+    let built = compile(verifier, &candidate.cut.module, &specs, draft)?;
+    for (spec, built) in specs.iter().zip(&built) {
+        draft.verdict.resources.insert(kernel_name(spec), built.kernel.resources.clone());
+    }
+    let build = |&(case, plan): &(usize, &Plan)| BuiltPlan {
+        case,
+        main: false,
+        plan: plan.clone(),
+        kernels: pick(&plan.kernels, &specs, &built),
+        steps: Vec::new(),
+        cpu: None,
+    };
+    Ok(plans.iter().map(build).collect())
 }
 
 impl BuiltPlan {
@@ -151,17 +189,14 @@ fn pick(wanted: &[KernelSpec], specs: &[KernelSpec], built: &[Built]) -> Vec<Bui
 }
 
 /// What a device refuses, refused on a CPU too.
-fn check_limits(verifier: &Verifier, plan: &Plan, kernels: &[Built]) -> Result<(), Stop> {
-    for step in plan.launches() {
-        let Step::Launch { kernel, grid, line, .. } = step else { continue };
-        if let Some(message) = launch_limit(&verifier.options.target, &kernels[*kernel].kernel, *grid) {
-            let name = kernel_name(&plan.kernels[*kernel]);
-            return Err(Stop::new(VerdictKind::LaunchError, "target-limit", format!("{name}: {message}"))
-                .at(Some(*line))
-                .help("use smaller blocks, fewer stages or fewer warps"));
-        }
-    }
-    Ok(())
+fn exceeded(verifier: &Verifier, built: &BuiltPlan) -> Option<Stop> {
+    built.plan.launches().find_map(|step| {
+        let Step::Launch { kernel, grid, line, .. } = step else { return None };
+        let message = launch_limit(&verifier.options.target, &built.kernels[*kernel].kernel, *grid)?;
+        let name = kernel_name(&built.plan.kernels[*kernel]);
+        let stop = Stop::new(VerdictKind::LaunchError, "target-limit", format!("{name}: {message}"));
+        Some(stop.at(Some(*line)).help("use smaller blocks, fewer stages or fewer warps"))
+    })
 }
 
 /// `softmax(BLOCK=1024)`, with the warps and stages where they are not the default.

@@ -118,8 +118,7 @@ impl Verifier {
             signature: &case.signature,
             kernels: &kernels,
             target: &self.options.target,
-            // Configurations differ in tiles: each is executed on the problem's own case.
-            max_variants: if case.signature.case == OWN_CASE { MAX_VARIANTS } else { 1 },
+            max_variants: MAX_VARIANTS,
         })?)
     }
 
@@ -165,7 +164,7 @@ impl Verifier {
         draft: &mut Draft,
     ) -> Result<(), Stop> {
         let oracle = weights.oracle(candidate);
-        let first = build.plans.iter().filter(|built| built.variant == 0);
+        let first = build.plans.iter().filter(|built| built.main);
         let Some(built) = first.min_by_key(|built| built.plan.nbytes()) else { return Ok(()) };
         let case = &oracle.data.cases[built.case];
         let Some(trial) = case.trials.first() else { return Ok(()) };
@@ -244,7 +243,7 @@ fn trials<'a>(build: &'a Build, oracle: &'a OracleSet) -> Vec<TrialOf<'a>> {
     let mut trials = Vec::new();
     for built in &build.plans {
         let case = &oracle.data.cases[built.case];
-        let taken = if built.variant == 0 { case.trials.len() } else { 1 };
+        let taken = if built.main { case.trials.len() } else { 1 };
         trials.extend(case.trials.iter().take(taken).map(|trial| TrialOf { built, case, trial }));
     }
     trials

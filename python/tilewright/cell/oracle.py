@@ -342,6 +342,9 @@ class Oracle:
             reason = reference.disagreement(first, second)
         except Exception as error:
             reason = describe(error, self.path)
+        if regime == "constant-rows" and reason is None and reference.vanishes(second, flats):
+            # A variance, say: what is left in float32 is cancellation, and relative to nothing.
+            reason = "an output is zero"
         if reason is None:
             return first, second
         if regime == "seed":

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -276,6 +276,17 @@ def disagreement(native: Run, wide: Run) -> str | None:
 def all_finite(run: Run) -> bool:
     """Whether every floating element of the output is finite."""
     return all(is_finite(t) for t in output_tensors(run.output).values() if t.is_floating_point())
+
+
+def vanishes(run: Run, flats: list[torch.Tensor]) -> bool:
+    """Whether a floating output is zero, or rounding of zero, beside inputs of the size of `flats`."""
+
+    def size(tensors: Iterable[torch.Tensor]) -> float:
+        floats = [t for t in tensors if t.is_floating_point() and t.numel() > 0]
+        return max((t.abs().max().item() for t in floats), default=0.0)
+
+    outputs = [t for t in output_tensors(run.output).values() if t.is_floating_point() and t.numel() > 0]
+    return any(size([t]) <= 1e-12 * size(f.double() for f in flats if f.is_floating_point()) for t in outputs)
 
 
 def is_finite(tensor: torch.Tensor) -> bool:

@@ -109,6 +109,9 @@ pub struct Report {
     pub first_uninitialised_read: Option<UninitialisedRead>,
     /// Where an integer was first divided by zero (also in lanes that a mask discards later).
     pub first_division_by_zero: Option<Site>,
+    /// Lanes that a load masked off without saying what they read: they hold [`Limits::poison`]. If there are none,
+    /// a second run with another poison can show nothing new.
+    pub undefined_lanes: u64,
     pub bytes_loaded: u64,
     pub bytes_stored: u64,
     /// Elements touched by atomic operations.

@@ -11,6 +11,7 @@ use crate::types::{Class, Elem, ValueType};
 use crate::{exec, lower};
 
 /// A kernel ready to run. Immutable: share it between threads.
+#[derive(Debug, Clone)]
 pub struct Kernel {
     program: Program,
     params: Vec<ValueType>,

@@ -27,8 +27,12 @@ pub(super) struct Lanes<'a> {
     pub(super) row: usize,
 }
 
-/// Lanes looked at together. Long rows are split, so that a mask's edge costs little.
-const CHUNK: usize = 64;
+impl Lanes<'_> {
+    /// Lanes to look at together. Long rows are split if there is a mask, so that its edge costs little.
+    fn width(&self) -> usize {
+        self.row.clamp(1, if self.mask.is_some() { 64 } else { 4096 })
+    }
+}
 
 impl Port<'_> {
     #[cold]
@@ -85,7 +89,7 @@ impl Port<'_> {
 
     /// Overwrites the unmasked lanes of `out`, which has one element a pointer.
     pub(super) fn load<C: Codec>(&mut self, codec: C, lanes: &Lanes, out: &mut [C::Item]) -> Result<(), Fault> {
-        let width = lanes.row.clamp(1, CHUNK);
+        let width = lanes.width();
         for (chunk, (pointers, out)) in lanes.pointers.chunks(width).zip(out.chunks_mut(width)).enumerate() {
             let mask = lanes.mask.map(|mask| &mask[chunk * width..][..pointers.len()]);
             if let Some(mask) = mask
@@ -118,10 +122,10 @@ impl Port<'_> {
 
     /// Stores the unmasked lanes; `values` holds one element a pointer, or one for all.
     pub(super) fn store<C: Codec>(&mut self, codec: C, lanes: &Lanes, values: &[C::Item]) -> Result<(), Fault> {
-        let width = lanes.row.clamp(1, CHUNK);
-        let splat = if let [value] = values { [*value; CHUNK] } else { [C::Item::default(); CHUNK] };
+        let width = lanes.width();
+        let values = stretched(values, lanes.pointers.len());
         for (chunk, pointers) in lanes.pointers.chunks(width).enumerate() {
-            let values = if values.len() == 1 { &splat } else { &values[chunk * width..] };
+            let values = &values[chunk * width..];
             let mask = lanes.mask.map(|mask| &mask[chunk * width..][..pointers.len()]);
             if let Some(mask) = mask
                 && mask.iter().all(|&lane| lane == 0)
@@ -335,6 +339,9 @@ impl Machine<'_> {
         let (pointers, mask) = self.take_lanes(step, if has_mask { Some(1) } else { None })?;
         let full_pointers = stretched(&pointers, n);
         let full_mask = mask.as_deref().map(|mask| stretched(mask, n));
+        if let (Some(mask), false) = (&full_mask, has_other) {
+            self.report.undefined_lanes += mask.iter().filter(|&&lane| lane == 0).count() as u64;
+        }
         let lanes = Lanes { pointers: &full_pointers, mask: full_mask.as_deref(), row };
         self.load_lanes(elem, &lanes, &mut out)?;
         self.put(step, out);
@@ -368,7 +375,7 @@ impl Machine<'_> {
         };
         let Some(index) = mask else { return Ok((pointers, None)) };
         match step.args.get(index).map(|&reg| self.reg_mut(reg)) {
-            Some(Block::I8(mask)) if mask.as_slice() == [1] => Ok((pointers, None)),
+            Some(Block::I8(mask)) if !mask.contains(&0) => Ok((pointers, None)),
             Some(Block::I8(mask)) => Ok((pointers, Some(std::mem::take(mask)))),
             _ => Err(self.malformed("a mask that is not i1")),
         }

@@ -1,7 +1,7 @@
 //! Matrix products.
 
 use super::Machine;
-use crate::block::{Block, vectorised};
+use crate::block::Block;
 use crate::code::{Dot, DotScaled, ScaledKind, Step};
 use crate::convert;
 use crate::fault::Fault;
@@ -138,19 +138,34 @@ impl Element for i32 {
 fn product<T: Element>([batch, m, n, k]: [usize; 4], a: &[T], b: &[T], c: &mut [T]) {
     for i in 0..batch {
         let (a, b, c) = (&a[i * m * k..][..m * k], &b[i * k * n..][..k * n], &mut c[i * m * n..][..m * n]);
-        vectorised(|| {
-            let mut row = 0;
-            while row + 4 <= m {
-                let mut col = 0;
-                while col + 16 <= n {
-                    tile::<T, 4, 16>(k, &a[row * k..], k, &b[col..], n, &mut c[row * n + col..]);
-                    col += 16;
-                }
-                edge(row..row + 4, col..n, k, a, b, n, c);
-                row += 4;
+        pulp::Arch::new().dispatch(Product { m, n, k, a, b, c });
+    }
+}
+
+/// One product, as a type so that all of it is compiled for the machine's vectors: a closure this long is not inlined.
+struct Product<'a, T> {
+    m: usize,
+    n: usize,
+    k: usize,
+    a: &'a [T],
+    b: &'a [T],
+    c: &'a mut [T],
+}
+
+impl<T: Element> pulp::NullaryFnOnce for Product<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { m, n, k, a, b, c } = self;
+        let (whole_rows, whole_cols) = (m - m % 4, n - n % 16);
+        for row in (0..whole_rows).step_by(4) {
+            for col in (0..whole_cols).step_by(16) {
+                tile::<T, 4, 16>(k, &a[row * k..], k, &b[col..], n, &mut c[row * n + col..]);
             }
-            edge(row..m, 0..n, k, a, b, n, c);
-        });
+        }
+        edge(0..whole_rows, whole_cols..n, k, a, b, n, c);
+        edge(whole_rows..m, 0..n, k, a, b, n, c);
     }
 }
 
@@ -194,6 +209,31 @@ fn edge<T: Element>(
         for (p, &x) in a[row * k..][..k].iter().enumerate() {
             for (o, &y) in out.iter_mut().zip(&b[p * n..][cols.clone()]) {
                 *o = o.mul_add_separate(x, y);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn products_are_sums_in_order(m in 1usize..24, n in 1usize..40, k in 1usize..20, seed in any::<u32>()) {
+            let value = |i: usize| (seed.wrapping_mul(i as u32 + 1).wrapping_mul(2_654_435_761) >> 8) as f32 * 1e-6 - 8.0;
+            let a: Vec<f32> = (0..m * k).map(value).collect();
+            let b: Vec<f32> = (0..k * n).map(|i| value(i + 1000)).collect();
+            let start: Vec<f32> = (0..m * n).map(|i| value(i + 5000)).collect();
+            let mut c = start.clone();
+            product([1, m, n, k], &a, &b, &mut c);
+            for row in 0..m {
+                for col in 0..n {
+                    let want = (0..k).fold(start[row * n + col], |sum, p| sum + a[row * k + p] * b[p * n + col]);
+                    prop_assert_eq!(c[row * n + col].to_bits(), want.to_bits());
+                }
             }
         }
     }

@@ -5,4 +5,5 @@ mod common;
 mod faults;
 mod hostile;
 mod kernels;
+mod ops;
 mod speed;

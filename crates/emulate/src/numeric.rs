@@ -32,6 +32,8 @@ pub(crate) trait Int: Copy + Default + Ord {
     fn first_set(self) -> Self;
 }
 
+// rustfmt takes a minute over each of these macros.
+#[rustfmt::skip]
 macro_rules! impl_int {
     ($t:ty, $u:ty, $wide:ty, $wide_u:ty) => {
         impl Int for $t {
@@ -192,6 +194,7 @@ pub(crate) trait Float: Copy + Default + PartialOrd {
     fn is_nan(self) -> bool;
 }
 
+#[rustfmt::skip]
 macro_rules! impl_float {
     ($t:ty, exp: $exp:expr, exp2: $exp2:expr, log: $log:expr, log2: $log2:expr) => {
         impl Float for $t {

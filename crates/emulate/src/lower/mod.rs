@@ -29,6 +29,8 @@ pub(crate) struct Lowered {
 /// Inlining multiplies code; no real kernel comes near.
 const MAX_STEPS: usize = 200_000;
 const MAX_CALL_DEPTH: usize = 64;
+/// Of loops, branches and calls within each other: both lowering and running recurse.
+const MAX_DEPTH: usize = 100;
 /// Of all blocks of one program.
 const MAX_BYTES: usize = 4 << 30;
 
@@ -37,7 +39,8 @@ pub(crate) fn lower(module: &Module, entry: &str) -> Result<Lowered> {
         return Err(Unsupported { op: "tt.func".into(), line: 0, why: format!("there is no function `{entry}`") });
     };
     let file = func.loc.and_then(|loc| module.position(loc)).map(|(file, ..)| file);
-    let mut lower = Lower { module, file, registers: Vec::new(), constants: Vec::new(), calls: Vec::new(), count: 0 };
+    let mut lower =
+        Lower { module, file, registers: Vec::new(), constants: Vec::new(), calls: Vec::new(), count: 0, depth: 0 };
     let mut frame = Frame { func, regs: vec![None; func.values.len()] };
     let mut params = Vec::new();
     let mut param_regs = Vec::new();
@@ -75,6 +78,7 @@ struct Lower<'m> {
     /// Names of the functions being inlined.
     calls: Vec<&'m str>,
     count: usize,
+    depth: usize,
 }
 
 /// One function in the course of being lowered.
@@ -165,7 +169,12 @@ impl<'m> Lower<'m> {
             if self.count > MAX_STEPS {
                 return Err(self.unsupported(op, "the kernel is too long"));
             }
+            self.depth += 1;
+            if self.depth > MAX_DEPTH {
+                return Err(self.unsupported(op, "it is nested too deeply"));
+            }
             self.op(frame, op, steps)?;
+            self.depth -= 1;
         }
         Ok(())
     }

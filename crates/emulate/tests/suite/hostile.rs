@@ -137,3 +137,18 @@ fn many_damaged_kernels_never_panic() {
     let ran = run(1_000_000, 3000);
     println!("{ran} damaged kernels ran");
 }
+
+/// Functions that call each other from within loops, so that nesting and calls multiply.
+#[test]
+fn deep_nesting_is_refused() {
+    let mut text = String::from("module {\n");
+    for level in 0..60 {
+        let callee = if level < 59 { format!("tt.call @f{}(%a) : (i32) -> ()\n", level + 1) } else { String::new() };
+        let open: String = (0..8).map(|loop_| format!("scf.for %i{loop_} = %a to %a step %a : i32 {{\n")).collect();
+        text += &format!("tt.func public @f{level}(%a: i32) {{\n{open}{callee}{}tt.return\n}}\n", "}\n".repeat(8));
+    }
+    text.push('}');
+    let module = tilewright_ttir::parse(&text).unwrap();
+    let error = Kernel::new(&module, "f0").unwrap_err();
+    assert!(error.to_string().contains("nested too deeply"), "{error}");
+}

@@ -16,12 +16,16 @@ if [ -z "${BINARY:-}" ]; then
   fi
 fi
 export TILEWRIGHT_PYTHON=${TILEWRIGHT_PYTHON:-python3}
-export PYTHONPATH=$PWD/python
+# The Python side runs isolated from the environment, so the package is made known by a .pth file.
+if ! "$TILEWRIGHT_PYTHON" -I -c 'import tilewright' 2>/dev/null; then
+  site=$("$TILEWRIGHT_PYTHON" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  echo "$PWD/python" >"$site/tilewright.pth"
+fi
 "$BINARY" doctor
-python3 scripts/verdict_table.py --binary "$BINARY" --target cuda:0 --jobs 4 --json "$out/problems.jsonl" problems
+python3 scripts/verdict_table.py --binary "$BINARY" --target cuda:0 --jobs 6 --json "$out/problems.jsonl" problems
 status=$?
 if [ -n "$corpus" ]; then
-  python3 scripts/verdict_table.py --binary "$BINARY" --target cuda:0 --jobs 4 --scale small \
+  python3 scripts/verdict_table.py --binary "$BINARY" --target cuda:0 --jobs 6 --scale small \
     --json "$out/corpus.jsonl" --corpus "$corpus" || status=1
 fi
 exit $status

@@ -1,5 +1,7 @@
 //! Bad input of every kind through the real binary: one clear verdict each, nothing left running, nothing left on disk.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -50,16 +52,8 @@ impl Bench {
     /// Verdicts of every candidate written so far, by file name.
     fn batch(&self, problem: &str) -> Vec<(String, Value)> {
         let folder = self.work.path().join("candidates");
-        let output = self.run(&[
-            "verify",
-            problem,
-            "--batch",
-            folder.to_str().unwrap(),
-            "--trials",
-            "1",
-            "--timeout",
-            "60",
-        ]);
+        let output =
+            self.run(&["verify", problem, "--batch", folder.to_str().unwrap(), "--trials", "1", "--timeout", "60"]);
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let mut verdicts: Vec<(String, Value)> = text
@@ -119,7 +113,11 @@ fn every_bad_candidate_gets_one_clear_verdict() {
         ("huge", "compile_error", b"x = 1\n".repeat((50 << 20) / 6)),
         ("syntax", "compile_error", b"class ModelNew(:\n".to_vec()),
         ("no_class", "compile_error", HEADER.into()),
-        ("constructor", "launch_error", model("pass", "pass").replace("def __init__(self)", "def __init__(self, a)").into()),
+        (
+            "constructor",
+            "launch_error",
+            model("pass", "pass").replace("def __init__(self)", "def __init__(self, a)").into(),
+        ),
         ("init_raises", "launch_error", model("raise ValueError('no luck')", "pass").into()),
         ("forward_raises", "launch_error", model("pass", "raise KeyError('lost')").into()),
         ("honest", "accepted", model("pass", "pass").into()),
@@ -232,7 +230,8 @@ fn a_killed_batch_resumes() {
     }
     let folder = bench.work.path().join("candidates");
     let log = bench.work.path().join("log.jsonl");
-    let arguments = ["verify", &problem, "--batch", folder.to_str().unwrap(), "--resume", log.to_str().unwrap(), "--jobs", "1"];
+    let arguments =
+        ["verify", &problem, "--batch", folder.to_str().unwrap(), "--resume", log.to_str().unwrap(), "--jobs", "1"];
     let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("tilewright"))
         .args(arguments)
         .current_dir(root())

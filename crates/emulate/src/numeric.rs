@@ -325,6 +325,7 @@ fn exp2_f32(x: f64) -> f32 {
     let whole = shifted - ROUND;
     let t = (clamped - whole) * std::f64::consts::LN_2;
     // Taylor's series of e^t for |t| <= ln(2) / 2.
+    #[rustfmt::skip] // which takes a minute over such nesting
     let series = 1.0
         + t * (1.0
             + t * (1.0 / 2.0
@@ -351,6 +352,7 @@ fn log2_f64(x: f32) -> f64 {
     // ln(m) = 2 atanh((m - 1) / (m + 1))
     let s = (m - 1.0) / (m + 1.0);
     let z = s * s;
+    #[rustfmt::skip] // which takes a minute over such nesting
     let series = 1.0
         + z * (1.0 / 3.0
             + z * (1.0 / 5.0

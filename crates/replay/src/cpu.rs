@@ -72,7 +72,13 @@ impl<'a> Session<'a> {
         Self { plan, run, memory, buffers }
     }
 
-    fn launch(&mut self, (index, kernel): (usize, &Kernel), grid: [u32; 3], args: &[Arg], line: u32) -> Result<Option<Fault>, Fault> {
+    fn launch(
+        &mut self,
+        (index, kernel): (usize, &Kernel),
+        grid: [u32; 3],
+        args: &[Arg],
+        line: u32,
+    ) -> Result<Option<Fault>, Fault> {
         let types = self.plan.kernels[index].params.iter().filter(|param| param.ty != "constexpr");
         let args: Vec<_> = args.iter().zip(types).flat_map(|(arg, param)| self.argument(arg, &param.ty)).collect();
         let limits = Limits { deadline: self.run.deadline, ..Limits::default() };

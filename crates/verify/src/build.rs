@@ -54,7 +54,11 @@ impl Build {
         let mut built = compile_plans(verifier, candidate, &own, draft)?;
         let limits: Vec<Option<Stop>> = built.iter().map(|built| exceeded(verifier, built)).collect();
         let Some(main) = limits.iter().position(Option::is_none) else {
-            return Err(limits.into_iter().flatten().next().unwrap_or_else(|| Stop::infrastructure("no plan to build")));
+            return Err(limits
+                .into_iter()
+                .flatten()
+                .next()
+                .unwrap_or_else(|| Stop::infrastructure("no plan to build")));
         };
         for stop in limits.iter().flatten() {
             draft.note(format!("a configuration that does not fit is skipped: {}", stop.reasons[0].message));

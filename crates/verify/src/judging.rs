@@ -16,15 +16,14 @@ pub(crate) fn add(
 ) -> Result<(), Stop> {
     let place = |call| Place { case, regime: &trial.regime, call };
     let judged = if oracle.data.stochastic {
-        let first = observations.iter().filter(|observation| observation.call == 0);
-        first.map(|observation| draws(tally, place(0), observation, observations, oracle)).collect()
+        let mut first = observations.iter().filter(|observation| observation.call == 0);
+        first.try_for_each(|observation| draws(tally, place(0), observation, observations, oracle))
     } else {
-        let each = observations.iter().map(|observation| {
+        observations.iter().try_for_each(|observation| {
             let expected = observation.expected;
             let float64 = expected.float64.map(|blob| oracle.bytes(blob));
             tally.add(place(observation.call), expected, oracle.bytes(expected.native), float64, &observation.got)
-        });
-        each.collect::<Result<(), JudgeError>>()
+        })
     };
     judged.map_err(|error| Stop::infrastructure(error.to_string()))
 }

@@ -115,7 +115,7 @@ mod tests {
         assert!("gpu".parse::<Device>().is_err());
         assert_eq!(parse_arch("sm_90").unwrap().arch, "90");
         assert_eq!(parse_arch("gfx942").unwrap().warp_size, 64);
-        assert_eq!(parse_arch("sm_42").unwrap_err().to_string().contains("sm_90"), true);
+        assert!(parse_arch("sm_42").unwrap_err().to_string().contains("sm_90"));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Every problem of the repository with its candidate, and our own corpus, through the real stages.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;

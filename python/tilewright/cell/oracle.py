@@ -50,7 +50,7 @@ class DoesNotFit(Exception):
 
 
 def warm() -> None:
-    """Import in the zygote what fake tensors need. Makes none: on a machine with a GPU that would start a CUDA thread."""
+    """Import in the zygote what fake tensors need. Makes none: where there is a GPU that would start a CUDA thread."""
     import torch._subclasses.fake_tensor  # noqa: F401
 
 

@@ -146,7 +146,8 @@ fn mount_proc(target: &Path, writable: bool) {
 /// does not start where it finds somebody else. Best effort, as in [`mount_proc`].
 pub(super) fn show_own_processes() {
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
-    if unshare(CloneFlags::CLONE_NEWNS).is_ok() && mount(None::<&str>, "/", None::<&str>, private, None::<&str>).is_ok() {
+    if unshare(CloneFlags::CLONE_NEWNS).is_ok() && mount(None::<&str>, "/", None::<&str>, private, None::<&str>).is_ok()
+    {
         mount_proc(Path::new("/proc"), true);
     }
 }

@@ -106,7 +106,8 @@ pub fn confine(confinement: &Confinement) -> Result<Confined, ConfineError> {
     let private_root = layers.has(Layer::MountNamespace);
     layers.note(Layer::Landlock, filesystem::landlock(confinement, private_root));
     // Without the mark the process does not own its entries of /proc, where CUDA names its threads.
-    prctl::set_dumpable(!confinement.devices.is_empty()).map_err(|error| ConfineError::Step(format!("forbid dumps: {error}")))?;
+    prctl::set_dumpable(!confinement.devices.is_empty())
+        .map_err(|error| ConfineError::Step(format!("forbid dumps: {error}")))?;
     let own_pids = layers.has(Layer::PidNamespace);
     layers.note(Layer::Seccomp, syscalls::filter(&confinement.limits, own_pids, !confinement.devices.is_empty()));
     if let Some((layer, why)) = layers.first_unmet(confinement.strict) {

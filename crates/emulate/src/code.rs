@@ -250,6 +250,8 @@ pub(crate) enum Code {
     /// Computed in `f64`, rounded once.
     Math1(fn(f64) -> f64, FloatKind),
     Math2(fn(f64, f64) -> f64, FloatKind),
+    /// Of a float and an `i32`.
+    FloatInt(fn(f64, i32) -> f64, FloatKind),
     /// A test of a float: an `i32` of 0 and 1.
     Test(fn(f64) -> bool),
     /// To a saturated integer after rounding by the function.

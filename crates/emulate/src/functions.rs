@@ -58,6 +58,15 @@ pub(crate) fn binary(name: &str) -> Option<fn(f64, f64) -> f64> {
     })
 }
 
+/// A function of a float and an integer.
+pub(crate) fn with_int(name: &str) -> Option<fn(f64, i32) -> f64> {
+    Some(match name {
+        "ldexp" | "scalbn" => libm::scalbn,
+        "powi" => |x, n| libm::pow(x, f64::from(n)),
+        _ => return None,
+    })
+}
+
 pub(crate) fn saturate(x: f64) -> f64 {
     if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) }
 }

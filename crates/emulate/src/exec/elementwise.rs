@@ -96,6 +96,14 @@ impl Machine<'_> {
                 }
                 round(kind, out)
             }
+            Code::FloatInt(f, kind) => {
+                match (arg(0)?, arg(1)?) {
+                    (Block::F32(a), Block::I32(b)) => map2(a, b, f32s(out), |x, n| f(f64::from(x), n) as f32),
+                    (Block::F64(a), Block::I32(b)) => map2(a, b, f64s(out), f),
+                    _ => return None,
+                }
+                round(kind, out)
+            }
             Code::Test(f) => {
                 match arg(0)? {
                     Block::F32(a) => map1(a, i32s(out), |x| i32::from(f(f64::from(x)))),

@@ -43,6 +43,10 @@ pub(super) fn libdevice(lower: &Lower, frame: &Frame, op: &Op) -> Result<Vec<Cod
         }
     }
     let code = match ty.elem {
+        Elem::Float(kind) if lower.operand_type(frame, op, 1).is_ok_and(|ty| ty.elem == Elem::I32) => {
+            let name = if kind == FloatKind::F64 { name } else { name.strip_suffix('f').unwrap_or(name) };
+            f::with_int(name).filter(|_| op.operands.len() == 2).map(|function| Code::FloatInt(function, kind))
+        }
         Elem::Float(kind) => float_call(name, kind, &result.elem, op.operands.len()),
         elem => int_call(name, elem, result.elem),
     };
@@ -55,8 +59,8 @@ fn float_call(name: &str, kind: FloatKind, result: &Elem, operands: usize) -> Op
         return Some(code);
     }
     let name = name.strip_prefix("fast_").unwrap_or(name);
-    let name = if kind == FloatKind::F64 { name } else { name.strip_suffix('f').unwrap_or(name) };
     let name = name.trim_end_matches("_rn");
+    let name = if kind == FloatKind::F64 { name } else { name.strip_suffix('f').unwrap_or(name) };
     let binary = |op| Some(Code::Float(op, kind));
     match (name, operands) {
         ("fabs", 1) => float_function("absf", kind),

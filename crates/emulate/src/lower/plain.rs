@@ -6,6 +6,7 @@ use super::{Frame, Lower, Result, attrs, math};
 use crate::code::{
     Cast, Code, Dot, DotScaled, FloatOp, FloatRelation, FloatUnary, IntOp, IntPredicate, IntUnary, Reg, ScaledKind,
 };
+use crate::functions;
 use crate::types::{Class, Elem, ValueType};
 
 impl Lower<'_> {
@@ -67,6 +68,15 @@ impl Lower<'_> {
             "tt.assert" | "cf.assert" => {
                 let message = attrs::text(op, "message").or_else(|| attrs::text(op, "msg")).unwrap_or_default();
                 Code::Assert(message.to_owned())
+            }
+            "math.fpowi" => {
+                self.same_shape(frame, op, 0)?;
+                let elems = (self.operand_type(frame, op, 0)?.elem, self.operand_type(frame, op, 1)?.elem);
+                let (Elem::Float(kind), Elem::I32, Some(function)) = (elems.0, elems.1, functions::with_int("powi"))
+                else {
+                    return Err(self.unsupported(op, "operands of these types"));
+                };
+                Code::FloatInt(function, kind)
             }
             "tt.elementwise_inline_asm" => math::inline_asm(self, frame, op)?,
             "tt.extern_elementwise" => return math::libdevice(self, frame, op),

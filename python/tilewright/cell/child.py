@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -108,6 +109,8 @@ def scrub_environment(scratch: str) -> None:
         OMP_NUM_THREADS="1",
         MLIR_DISABLE_MULTITHREADING="1",
     )
+    # The zygote has long chosen a folder, which is out of reach here.
+    tempfile.tempdir = scratch
 
 
 def internal_error(error: BaseException) -> dict[str, Any]:

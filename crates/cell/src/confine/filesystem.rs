@@ -196,7 +196,7 @@ pub(super) fn landlock(confinement: &Confinement, private_root: bool) -> Result<
     grants.extend(confinement.devices.iter().map(|path| (path, device)));
     if !confinement.devices.is_empty() {
         // See `mount_proc`.
-        grants.push((&process, AccessFs::WriteFile.into()));
+        grants.push((&process, AccessFs::WriteFile | AccessFs::Truncate));
     }
     grants.push((&null, AccessFs::ReadFile | AccessFs::WriteFile));
     grants.push((&confinement.scratch, write));

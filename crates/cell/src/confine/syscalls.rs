@@ -61,7 +61,11 @@ const ABSENT: &[i64] =
 
 /// What a GPU's driver needs of the refused calls. The network namespace is empty all the same, and memory is bounded
 /// by the control group alone.
-const FOR_DEVICES: &[i64] = &[libc::SYS_memfd_create, libc::SYS_socket, libc::SYS_connect, libc::SYS_bind];
+#[rustfmt::skip]
+const FOR_DEVICES: &[i64] = &[
+    libc::SYS_memfd_create, libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_listen, libc::SYS_accept,
+    libc::SYS_accept4,
+];
 
 /// Installs the filters in the calling thread. `own_pids`: there is nobody else to send a signal to; `devices`: the job
 /// drives a GPU.

@@ -187,7 +187,7 @@ fn bad_usage_exits_with_2_and_says_what_to_do() {
         (vec!["verify", &problem, candidate, "--profile", "vague"], "unknown profile"),
         (vec!["verify", &problem, candidate, "--mode", "direct"], "--target cuda:N"),
         (vec!["verify", &problem, candidate, "--trials", "0"], "--trials"),
-        (vec!["verify", &problem, candidate, "--timeout", "-1"], "--timeout"),
+        (vec!["verify", &problem, candidate, "--timeout=-1"], "--timeout"),
         (vec!["verify", &problem], "<CANDIDATE>"),
     ] {
         let output = bench.run(&arguments);

@@ -22,25 +22,33 @@ use crate::render;
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     let options = options(args)?;
     check_file(&args.problem, "problem")?;
-    let files = match &args.batch {
-        Some(folder) => candidates(folder)?,
-        None => Vec::new(),
-    };
+    let files = args.batch.as_deref().map(candidates).transpose()?.unwrap_or_default();
+    let candidate = args.candidate.as_deref().map(read_candidate).transpose()?;
     let python = find_python(args.common.python.as_ref().map(|path| path.as_std_path()))?;
     let zygote = Zygote::start(ZygoteOptions::new(python))?;
     let cache = Cache::open(Cache::default_root()).context("failed to open the cache of compiled kernels")?;
     let stage = Stage::new(Arc::new(zygote), cache, StageOptions { strict: options.strict, ..StageOptions::default() });
     let verifier = Verifier::new(stage, options);
     let problem = verifier.load(args.problem.as_std_path());
-    match &args.candidate {
-        Some(candidate) => one(&verifier, &problem, candidate, args.common.json),
+    match &candidate {
+        Some((path, source)) => one(&verifier, &problem, path, source, args.common.json),
         None => many(&verifier, &problem, files, args),
     }
 }
 
-fn one(verifier: &Verifier, problem: &Problem, candidate: &Utf8Path, json: bool) -> anyhow::Result<ExitCode> {
-    let source = std::fs::read(candidate).map_err(|error| usage(format!("failed to read {candidate}: {error}")))?;
-    let verdict = verifier.verify(problem, candidate.as_std_path(), &source);
+fn read_candidate(path: &Utf8Path) -> anyhow::Result<(&Utf8Path, Vec<u8>)> {
+    let source = std::fs::read(path).map_err(|error| usage(format!("failed to read {path}: {error}")))?;
+    Ok((path, source))
+}
+
+fn one(
+    verifier: &Verifier,
+    problem: &Problem,
+    candidate: &Utf8Path,
+    source: &[u8],
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    let verdict = verifier.verify(problem, candidate.as_std_path(), source);
     if json {
         println!("{}", serde_json::to_string_pretty(&verdict)?);
     } else {

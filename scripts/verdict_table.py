@@ -27,7 +27,7 @@ class Case:
     problem: Path
     candidate: Path
     label: str
-    expected: str = "accepted"
+    kind: str = ""
     also_ok: str = ""
 
 
@@ -42,7 +42,8 @@ class Row:
         """Whether the verdict is one that the label allows."""
         accepted = self.verdict["verdict"] == "accepted"
         if self.case.label == "honest":
-            return accepted
+            # The candidate of a problem that cannot tell right from wrong: the problem is what is at fault.
+            return accepted or (self.case.kind == "degenerate_problem" and self.verdict["fault"] == "problem")
         return not accepted or "pass-if-isolated" in self.case.also_ok
 
 
@@ -59,7 +60,7 @@ def corpus(folder: Path, gpu: bool, labels: list[str]) -> list[Case]:
             if row["label"] in labels and (gpu or row["gpu_only"] != "1"):
                 candidate = folder / "candidates" / row["problem"] / f"{row['id']}.py"
                 problem = folder / "problems" / f"{row['problem']}.py"
-                cases.append(Case(problem, candidate, row["label"], row["expected"], row["also_ok"]))
+                cases.append(Case(problem, candidate, row["label"], row["kind"], row["also_ok"]))
     return cases
 
 

@@ -92,3 +92,106 @@ struct Row {
     verdict: String,
     targets: String,
 }
+
+const SCALED: &str = r#"
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.scale = nn.Parameter(torch.rand(features))
+
+    def forward(self, x):
+        return x * self.scale * 2.0
+
+
+def get_inputs():
+    return [torch.randn(16, 40)]
+
+
+def get_init_inputs():
+    return [40]
+"#;
+
+/// `ModelNew` that keeps its weights as `init` says, in `self.NAME`, and multiplies by `factor`.
+fn scaled(init: &str, name: &str, factor: &str) -> String {
+    format!(
+        r#"
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_rows(x, s, y, cols, BLOCK: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    m = c < cols
+    row = tl.program_id(0) * cols
+    tl.store(y + row + c, tl.load(x + row + c, mask=m) * tl.load(s + c, mask=m) * {factor}, mask=m)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        {init}
+
+    def forward(self, x):
+        y = torch.empty_like(x)
+        scale_rows[(x.shape[0],)](x, self.{name}, y, x.shape[1], BLOCK=64)
+        return y
+"#
+    )
+}
+
+#[test]
+fn weights_are_matched_by_name_by_value_or_as_folded() {
+    let folder = tempfile::tempdir().unwrap();
+    let verifier = verifier(&folder.path().join("cache"));
+    let problem = folder.path().join("problem.py");
+    std::fs::write(&problem, SCALED).unwrap();
+    let problem = verifier.load(&problem);
+    for (init, name, factor, rule, kind) in [
+        ("self.scale = nn.Parameter(torch.rand(features))", "scale", "2.0", "state_dict", VerdictKind::Accepted),
+        ("self.gain = nn.Parameter(torch.rand(features))", "gain", "2.0", "value", VerdictKind::Accepted),
+        ("self.register_buffer('gain', torch.rand(features) * 2)", "gain", "1.0", "folded", VerdictKind::Accepted),
+        // The names say that the weights cannot arrive.
+        ("self.gain = nn.Parameter(torch.ones(features))", "gain", "2.0", "state_dict", VerdictKind::Incorrect),
+        // Drawn at another place of the generator's stream.
+        (
+            "torch.rand(3); self.gain = nn.Parameter(torch.rand(features))",
+            "gain",
+            "2.0",
+            "folded",
+            VerdictKind::Incorrect,
+        ),
+    ] {
+        let source = scaled(init, name, factor);
+        let verdict = verifier.verify(&problem, Path::new("candidate.py"), source.as_bytes());
+        assert_eq!(verdict.verdict, kind, "{init}: {}", explain(&verdict));
+        assert_eq!(verdict.weights.as_deref(), Some(rule), "{init}");
+        if kind == VerdictKind::Incorrect {
+            let named = verdict.reasons.iter().find(|reason| reason.code == "weights").unwrap();
+            assert!(named.message.contains("lacks scale") && named.message.contains("gain"), "{}", named.message);
+        }
+    }
+}
+
+/// What a device cannot launch is told on a CPU too, and what the kernels take is in the verdict.
+#[test]
+fn a_launch_past_the_targets_limits_is_refused_on_a_cpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let verifier = verifier(&folder.path().join("cache"));
+    let problem = folder.path().join("problem.py");
+    std::fs::write(&problem, SCALED).unwrap();
+    let problem = verifier.load(&problem);
+    let weights = "self.scale = nn.Parameter(torch.rand(features))";
+    let source = scaled(weights, "scale", "2.0").replace("[(x.shape[0],)]", "[(x.shape[0], 70000)]");
+    let verdict = verifier.verify(&problem, Path::new("candidate.py"), source.as_bytes());
+    assert_eq!(verdict.verdict, VerdictKind::LaunchError, "{}", explain(&verdict));
+    assert_eq!(verdict.reasons[0].code, "target-limit");
+    assert_eq!(verdict.reasons[0].line, Some(23));
+    assert!(verdict.resources.values().all(|resources| resources.registers.is_some()));
+}

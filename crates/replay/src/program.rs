@@ -67,6 +67,27 @@ pub(crate) enum Slot {
     },
     /// Little-endian bytes of the parameter's own size.
     Value(Vec<u8>),
+    TensorMap(TensorMap),
+}
+
+/// A host-side tensor descriptor as the tensor memory accelerator takes it: dimensions outermost first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TensorMap {
+    pub(crate) buffer: usize,
+    pub(crate) view: View,
+    /// Elements of a block that one access moves, as the compiler laid them out.
+    pub(crate) block: Vec<u32>,
+    /// The compiler's swizzle mode, 0 to 3.
+    pub(crate) swizzle: u32,
+    pub(crate) pad_nan: bool,
+}
+
+/// Triton's `tensordesc_meta` of one descriptor.
+#[derive(Deserialize)]
+struct DescriptorMeta {
+    swizzle: u32,
+    block_size: Vec<u32>,
+    fp4_padded: bool,
 }
 
 /// The specialisations of the step kernel that `plan` needs on a GPU.
@@ -149,6 +170,8 @@ pub(crate) struct Lowering<'a> {
     plan: &'a Plan,
     /// Where each step kernel's specialisation lies in `program.kernels`.
     step_specs: Vec<(&'a KernelSpec, usize)>,
+    /// What the compiler says of each kernel's descriptors.
+    descriptor_meta: Vec<Vec<serde_json::Value>>,
     pub(crate) program: Program,
     pub(crate) blobs: Vec<Vec<u8>>,
     seed: u64,
@@ -165,6 +188,7 @@ impl<'a> Lowering<'a> {
         let mut lowering = Self {
             plan,
             step_specs: Vec::new(),
+            descriptor_meta: kernels.iter().map(|executable| executable.kernel.tensordesc_meta.clone()).collect(),
             program: Program {
                 buffers: plan.buffers.iter().map(|buffer| buffer.nbytes).collect(),
                 kernels: Vec::new(),
@@ -296,9 +320,14 @@ impl<'a> Lowering<'a> {
     fn launch(&mut self, kernel: usize, grid: [u32; 3], args: &[Arg], line: u32) -> Result<(), Fault> {
         let spec = &self.plan.kernels[kernel];
         let types = spec.params.iter().filter(|param| param.ty != "constexpr").map(|param| param.ty.as_str());
+        let mut descriptors = self.descriptor_meta[kernel].iter();
         let mut params = Vec::with_capacity(args.len());
         for (arg, ty) in args.iter().zip(types) {
-            params.push(self.slot(arg, ty).map_err(|fault| Fault { line: Some(line), ..fault })?);
+            let slots = match arg {
+                Arg::Descriptor { tensor, padding, .. } => descriptor(tensor, padding == "nan", descriptors.next()),
+                _ => self.slot(arg, ty).map(|slot| vec![slot]),
+            };
+            params.extend(slots.map_err(|fault| Fault { line: Some(line), ..fault })?);
         }
         self.program.ops.push(Op::Launch { kernel, grid, params, line });
         Ok(())
@@ -310,11 +339,34 @@ impl<'a> Lowering<'a> {
             Arg::Null => Ok(Slot::Value(vec![0; 8])),
             Arg::Scalar { value } => scalar(*value, ty),
             Arg::Seed { index, low, high } => scalar(Number::Int(draw_seed(self.seed, *index, *low, *high)), ty),
-            Arg::Descriptor { .. } => {
-                Err(Fault::new(FaultKind::Unsupported, "a host-side tensor descriptor cannot be replayed on a GPU yet"))
-            }
+            Arg::Descriptor { .. } => Err(Fault::new(FaultKind::Infrastructure, "a descriptor among the scalars")),
         }
     }
+}
+
+/// A tensor map, then the shape as 32-bit and the strides as 64-bit integers: the kernel's parameters behind a descriptor.
+fn descriptor(tensor: &TensorRef, pad_nan: bool, meta: Option<&serde_json::Value>) -> Result<Vec<Slot>, Fault> {
+    let unsupported = |what: &str| Fault::new(FaultKind::Unsupported, format!("a host-side tensor descriptor {what}"));
+    let meta = meta.ok_or_else(|| unsupported("for an architecture without a tensor memory accelerator"))?;
+    let meta: DescriptorMeta = serde_json::from_value(meta.clone())
+        .map_err(|error| unsupported(&format!("with unknown metadata: {error}")))?;
+    if meta.fp4_padded {
+        return Err(unsupported("of padded fp4"));
+    }
+    let view = &tensor.view;
+    if meta.block_size.len() != view.shape.len() || !(1..=5).contains(&view.shape.len()) {
+        return Err(unsupported("whose block has another rank"));
+    }
+    let mut slots = vec![Slot::TensorMap(TensorMap {
+        buffer: tensor.buffer,
+        view: view.clone(),
+        block: meta.block_size,
+        swizzle: meta.swizzle,
+        pad_nan,
+    })];
+    slots.extend(view.shape.iter().map(|&extent| Slot::Value((extent as i32).to_le_bytes().to_vec())));
+    slots.extend(view.strides.iter().map(|stride| Slot::Value(stride.to_le_bytes().to_vec())));
+    Ok(slots)
 }
 
 /// A scalar argument in the bytes that the kernel's parameter has.

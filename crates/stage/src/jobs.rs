@@ -57,6 +57,16 @@ impl Default for StageLimits {
     }
 }
 
+impl StageLimits {
+    /// The same, with no job of a candidate longer than `wall`.
+    pub fn within(mut self, wall: Duration) -> Self {
+        for limits in [&mut self.trace, &mut self.init, &mut self.ttir, &mut self.binary, &mut self.direct] {
+            limits.wall = limits.wall.min(wall);
+        }
+        self
+    }
+}
+
 /// How a trial's weights come about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weights {

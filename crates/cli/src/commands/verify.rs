@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tilewright_cell::{Zygote, ZygoteOptions, find_python};
 use tilewright_contract::{Profile, Target, Verdict};
 use tilewright_replay::cuda;
-use tilewright_stage::{Cache, Stage, StageOptions};
+use tilewright_stage::{Cache, Stage, StageLimits, StageOptions};
 use tilewright_verify::{Device, Mode, Options, Problem, Verifier, batch, parse_arch};
 
 use super::usage;
@@ -27,7 +27,8 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     let python = find_python(args.common.python.as_ref().map(|path| path.as_std_path()))?;
     let zygote = Zygote::start(ZygoteOptions::new(python))?;
     let cache = Cache::open(Cache::default_root()).context("failed to open the cache of compiled kernels")?;
-    let stage = Stage::new(Arc::new(zygote), cache, StageOptions { strict: options.strict, ..StageOptions::default() });
+    let limits = StageLimits::default().within(options.timeout);
+    let stage = Stage::new(Arc::new(zygote), cache, StageOptions { strict: options.strict, limits });
     let verifier = Verifier::new(stage, options);
     let problem = verifier.load(args.problem.as_std_path());
     match &candidate {

@@ -6,7 +6,9 @@ use std::mem::MaybeUninit;
 
 use cudarc::driver::sys;
 use serde::{Deserialize, Serialize};
+use tilewright_contract::Dtype;
 
+use crate::program::TensorMap;
 use crate::wire::Failure;
 
 /// What the driver says about a GPU.
@@ -221,6 +223,61 @@ impl Drop for Function {
     fn drop(&mut self) {
         // SAFETY: loaded by cuModuleLoadData and unloaded once.
         let _ = unsafe { sys::cuModuleUnload(self.module) };
+    }
+}
+
+/// The bytes of a kernel parameter that describes a tensor at `address` to the tensor memory accelerator.
+pub(super) fn tensor_map(address: u64, map: &TensorMap) -> Result<Vec<u8>> {
+    let size = map.view.dtype.size();
+    // The driver counts dimensions from the innermost, and gives no stride for that one.
+    let extents: Vec<u64> = map.view.shape.iter().rev().copied().collect();
+    let strides: Vec<u64> = map.view.strides.iter().rev().skip(1).map(|&stride| stride as u64 * size).collect();
+    let block: Vec<u32> = map.block.iter().rev().copied().collect();
+    let steps = vec![1u32; extents.len()];
+    let mut encoded = sys::CUtensorMap { opaque: [0; 16] };
+    // SAFETY: the arrays have the rank that is given; a rank of one reads no stride.
+    let result = unsafe {
+        sys::cuTensorMapEncodeTiled(
+            &mut encoded,
+            map_dtype(map.view.dtype),
+            extents.len() as u32,
+            address as *mut c_void,
+            extents.as_ptr(),
+            strides.as_ptr(),
+            block.as_ptr(),
+            steps.as_ptr(),
+            sys::CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
+            match map.swizzle {
+                0 => sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_NONE,
+                1 => sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_32B,
+                2 => sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_64B,
+                _ => sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B,
+            },
+            sys::CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+            if map.pad_nan {
+                sys::CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
+            } else {
+                sys::CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE
+            },
+        )
+    };
+    check(result, "cuTensorMapEncodeTiled")?;
+    Ok(encoded.opaque.iter().flat_map(|word| word.to_le_bytes()).collect())
+}
+
+fn map_dtype(dtype: Dtype) -> sys::CUtensorMapDataType {
+    use sys::CUtensorMapDataType as T;
+    match dtype {
+        Dtype::Bool | Dtype::U8 | Dtype::I8 | Dtype::F8E4M3 | Dtype::F8E5M2 => T::CU_TENSOR_MAP_DATA_TYPE_UINT8,
+        Dtype::U16 | Dtype::I16 => T::CU_TENSOR_MAP_DATA_TYPE_UINT16,
+        Dtype::U32 => T::CU_TENSOR_MAP_DATA_TYPE_UINT32,
+        Dtype::I32 => T::CU_TENSOR_MAP_DATA_TYPE_INT32,
+        Dtype::U64 => T::CU_TENSOR_MAP_DATA_TYPE_UINT64,
+        Dtype::I64 => T::CU_TENSOR_MAP_DATA_TYPE_INT64,
+        Dtype::F16 => T::CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+        Dtype::Bf16 => T::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+        Dtype::F32 => T::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+        Dtype::F64 => T::CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{BufReader, BufWriter, Read, Write};
 
-use super::driver::{Context, Function, Memory, Shape};
+use super::driver::{Context, Function, Memory, Shape, tensor_map};
 use crate::program::{Loadable, Op, Slot};
 use crate::wire::{Failure, Request, Response, receive, send};
 
@@ -204,10 +204,11 @@ impl<'a> Kernel<'a> {
         let mut values: Vec<Vec<u8>> = params
             .iter()
             .map(|slot| match slot {
-                Slot::Pointer { buffer, offset } => arena.address(*buffer, *offset).to_le_bytes().to_vec(),
-                Slot::Value(bytes) => bytes.clone(),
+                Slot::Pointer { buffer, offset } => Ok(arena.address(*buffer, *offset).to_le_bytes().to_vec()),
+                Slot::Value(bytes) => Ok(bytes.clone()),
+                Slot::TensorMap(map) => tensor_map(arena.address(map.buffer, map.view.offset), map),
             })
-            .collect();
+            .collect::<Result<_>>()?;
         // Triton's kernels end with two scratch pointers.
         values.push(address(&self.global).to_le_bytes().to_vec());
         values.push(address(&self.profile).to_le_bytes().to_vec());

@@ -92,7 +92,7 @@ fn an_endless_loop_ends_at_the_deadline() {
     let start = Instant::now();
     let result = launch(&kernel("spin"), [1; 3], &args, &mut memory, &limits);
     assert!(matches!(result, Err(Fault::Deadline { .. })), "{result:?}");
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < Duration::from_secs(60));
 }
 
 #[test]

@@ -220,6 +220,25 @@ fn a_broken_problem_is_the_problems_fault() {
     bench.assert_nothing_is_left();
 }
 
+/// Two batches that append to one log would both verify everything.
+#[test]
+fn a_log_in_use_is_refused_and_so_is_a_keep_that_is_no_folder() {
+    let bench = Bench::new();
+    let problem = problem(&bench);
+    let candidate = bench.candidate("c.py", model("pass", "pass"));
+    let folder = bench.work.path().join("candidates");
+    let log = bench.work.path().join("log.jsonl");
+    let held = fs::File::create(&log).unwrap();
+    held.lock().unwrap();
+    let output =
+        bench.run(&["verify", &problem, "--batch", folder.to_str().unwrap(), "--resume", log.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("in use by another batch"));
+    let output = bench.run(&["verify", &problem, candidate.to_str().unwrap(), "--keep", log.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--keep"));
+}
+
 /// A batch killed half-way goes on where it was, and every candidate ends with one line.
 #[test]
 fn a_killed_batch_resumes() {

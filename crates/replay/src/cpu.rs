@@ -56,6 +56,7 @@ struct Session<'a> {
     run: &'a Run,
     memory: Memory,
     buffers: Vec<AllocId>,
+    undefined_lanes: bool,
 }
 
 impl<'a> Session<'a> {
@@ -69,7 +70,7 @@ impl<'a> Session<'a> {
             }
         });
         let buffers = buffers.collect();
-        Self { plan, run, memory, buffers }
+        Self { plan, run, memory, buffers, undefined_lanes: false }
     }
 
     fn launch(
@@ -81,9 +82,10 @@ impl<'a> Session<'a> {
     ) -> Result<Option<Fault>, Fault> {
         let types = self.plan.kernels[index].params.iter().filter(|param| param.ty != "constexpr");
         let args: Vec<_> = args.iter().zip(types).flat_map(|(arg, param)| self.argument(arg, &param.ty)).collect();
-        let limits = Limits { deadline: self.run.deadline, ..Limits::default() };
+        let limits = Limits { deadline: self.run.deadline, poison: self.run.lanes };
         let report =
             emulate::launch(kernel, grid, &args, &mut self.memory, &limits).map_err(|fault| translate(&fault, line))?;
+        self.undefined_lanes |= report.undefined_lanes > 0;
         Ok(report.first_uninitialised_read.map(|read| Fault {
             kind: FaultKind::UninitialisedRead,
             message: format!(
@@ -170,7 +172,13 @@ impl<'a> Session<'a> {
         let shadow = self.buffers.iter().map(|&id| self.memory.shadow(id).to_vec()).collect();
         let buffers = self.buffers.iter().map(|&id| self.memory.take(id)).collect();
         debug_assert_eq!(self.plan.buffers.len(), self.buffers.len());
-        RunResult { buffers, shadow: Some(shadow), uninitialised_read, device_us: None }
+        RunResult {
+            buffers,
+            shadow: Some(shadow),
+            undefined_lanes: self.undefined_lanes,
+            uninitialised_read,
+            device_us: None,
+        }
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Run {
     pub contents: Vec<Option<Vec<u8>>>,
     /// Byte that fills uninitialised memory.
     pub poison: u8,
+    /// Byte that fills lanes of a masked load without `other`, where the device lets us choose.
+    pub lanes: u8,
     /// For random steps and seeds drawn by the file.
     pub seed: u64,
     pub deadline: Option<Instant>,
@@ -31,6 +33,8 @@ pub struct RunResult {
     pub buffers: Vec<Vec<u8>>,
     /// Who wrote each byte last, where the device knows: see [`writer`].
     pub shadow: Option<Vec<Vec<u8>>>,
+    /// A masked load without `other` left lanes undefined.
+    pub undefined_lanes: bool,
     /// A launch read memory that nothing had written.
     pub uninitialised_read: Option<Fault>,
     /// Device time of the whole plan in microseconds, where the device has a clock.

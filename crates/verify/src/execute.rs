@@ -78,6 +78,7 @@ impl<'a> TrialRun<'a, '_> {
         let run = Run {
             contents: initial_contents(self.plan, &contents)?,
             poison: POISON,
+            lanes: 0,
             seed: self.trial.seed.wrapping_add(number as u64),
             deadline: Some(self.deadline),
         };
@@ -108,10 +109,10 @@ impl<'a> TrialRun<'a, '_> {
         result: &RunResult,
         outcome: &mut TrialOutcome<'a>,
     ) -> Result<Option<RunResult>, Stop> {
-        if result.shadow.is_some() && result.uninitialised_read.is_none() {
+        if result.shadow.is_some() && result.uninitialised_read.is_none() && !result.undefined_lanes {
             return Ok(None);
         }
-        let again = self.device.replay(self.plan, &Run { poison: OTHER_POISON, ..run.clone() })?;
+        let again = self.device.replay(self.plan, &Run { poison: OTHER_POISON, lanes: OTHER_POISON, ..run.clone() })?;
         let differs = self.observed().into_iter().any(|(_, tensor)| {
             let bytes = |result: &RunResult| tensor.view.gather(&result.buffers[tensor.buffer]);
             let (first, second) = (bytes(result), bytes(&again));
@@ -125,6 +126,13 @@ impl<'a> TrialRun<'a, '_> {
                 outcome.notes.push(format!("{} (without effect on the results)", fault.message));
                 Ok(None)
             }
+            (None, true) if result.undefined_lanes => Err(Stop::new(
+                VerdictKind::MemoryFault,
+                "undefined-lanes",
+                "the results depend on lanes that a masked load without `other` leaves undefined",
+            )
+            .help("give tl.load an `other`, or mask the lanes again before a reduction")),
+            (None, false) if result.shadow.is_some() => Ok(None),
             (None, true) => Err(Stop::new(
                 VerdictKind::MemoryFault,
                 "uninitialised-read",

@@ -1,10 +1,10 @@
 //! The main path: screen, trace, compile, replay, judge; one verdict.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
 use tilewright_contract::{Finding, OracleCase, Reason, Tier, Timing, Trial, Verdict, VerdictKind};
 use tilewright_judge::{Judged, OWN_CASE, Tally, check_output};
 use tilewright_replay::cuda::CudaDevice;
@@ -104,9 +104,7 @@ impl Verifier {
 
     /// One trace for each case, side by side: cases differ in shapes, so their plans differ in grids and constants.
     fn trace(&self, candidate: &Candidate<'_>) -> Result<Vec<Trace>, Stop> {
-        let traces: Vec<_> =
-            candidate.oracle.data.cases.par_iter().map(|case| self.trace_case(candidate, case)).collect();
-        traces.into_iter().collect()
+        parallel(&candidate.oracle.data.cases, |case| self.trace_case(candidate, case)).into_iter().collect()
     }
 
     fn trace_case(&self, candidate: &Candidate<'_>, case: &OracleCase) -> Result<Trace, Stop> {
@@ -134,9 +132,7 @@ impl Verifier {
         let mut tally = Tally::new(self.options.profiles.clone(), Some(POISON));
         let trials = trials(build, oracle);
         let outcomes: Vec<_> = draft.stage("replay", || match self.options.device {
-            Device::Cpu => {
-                trials.par_iter().map(|trial| self.run_trial(trial, oracle, weights, candidate.deadline)).collect()
-            }
+            Device::Cpu => parallel(&trials, |trial| self.run_trial(trial, oracle, weights, candidate.deadline)),
             Device::Cuda(_) => {
                 trials.iter().map(|trial| self.run_trial(trial, oracle, weights, candidate.deadline)).collect()
             }
@@ -219,6 +215,26 @@ impl Verifier {
     }
 }
 
+/// Maps over all cores, in order. Threads of its own: in a shared pool one candidate's endless kernel would hold up
+/// the others until their deadlines.
+fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let results: Vec<_> = items.iter().map(|_| Mutex::new(None)).collect();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let (Some(item), Some(slot)) = (items.get(at), results.get(at)) else { return };
+                    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(work(item));
+                }
+            });
+        }
+    });
+    results.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+}
+
 impl TrialOf<'_> {
     /// Says in which configuration and on which inputs it happened, where those are not the problem's own.
     fn place(&self, mut stop: Stop) -> Stop {
@@ -264,7 +280,8 @@ fn stop_at_trace(trace: &Trace, cut: &Cut, draft: &mut Draft) -> Result<(), Stop
             }
             stop
         })?;
-        if plan.launches().next().is_none() {
+        let empty = plan.output.tensors().iter().all(|(_, tensor)| tensor.view.numel() == 0);
+        if !empty && plan.launches().next().is_none() {
             let message = "forward launches no Triton kernel";
             return Err(Stop::new(VerdictKind::Rejected, "no-launch", message)
                 .help("compute the outputs in kernels that forward launches"));

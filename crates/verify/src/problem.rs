@@ -1,7 +1,7 @@
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use tempfile::TempDir;
 use tilewright_contract::{Blob, CandidateId, OracleData, VerdictKind};
 use tilewright_stage::{DataFile, OracleRequest, StageError, Weights};
 
@@ -28,7 +28,6 @@ pub(crate) struct OracleSet {
     pub(crate) data: OracleData,
     pub(crate) bytes: Vec<u8>,
     pub(crate) file: DataFile,
-    _folder: TempDir,
 }
 
 impl OracleSet {
@@ -62,7 +61,9 @@ impl Verifier {
     /// Oracle data of a problem under one rule for its weights.
     pub(crate) fn oracle(&self, path: &Path, weights: Weights) -> Result<OracleSet, Stop> {
         let io = |error: std::io::Error| Stop::infrastructure(format!("failed to keep oracle data: {error}"));
-        let folder = tempfile::Builder::new().prefix("tilewright-oracle-").tempdir().map_err(io)?;
+        let private = std::fs::Permissions::from_mode(0o700);
+        let folder =
+            tempfile::Builder::new().prefix("tilewright-oracle-").permissions(private).tempdir().map_err(io)?;
         let data_path = folder.path().join("data");
         let data = self
             .stage
@@ -83,7 +84,9 @@ impl Verifier {
         }
         let bytes = std::fs::read(&data_path).map_err(io)?;
         let file = DataFile::open(&data_path).map_err(io)?;
-        let set = OracleSet { data, bytes, file, _folder: folder };
+        // From here on the data lies in this process alone, whatever becomes of it.
+        drop(folder);
+        let set = OracleSet { data, bytes, file };
         if set.blobs().any(|blob| blob.offset.saturating_add(blob.nbytes) > set.bytes.len() as u64) {
             return Err(Stop::infrastructure("the oracle names data that it did not write"));
         }

@@ -17,6 +17,10 @@ fn root() -> PathBuf {
 
 /// A verifier with one trial a problem: what is tested is the path, not the precision.
 fn verifier(cache: &Path) -> Verifier {
+    verifier_within(cache, Duration::from_secs(300))
+}
+
+fn verifier_within(cache: &Path, timeout: Duration) -> Verifier {
     let python = find_python(None).expect("a Python with torch: run `make venv`");
     let zygote = Zygote::start(ZygoteOptions::new(python)).expect("the zygote starts: run `make venv`");
     let stage = Stage::new(Arc::new(zygote), Cache::open(cache).unwrap(), StageOptions::default());
@@ -27,7 +31,7 @@ fn verifier(cache: &Path) -> Verifier {
         trials: 1,
         seed: 20_261_129,
         mode: Mode::Replay,
-        timeout: Duration::from_secs(300),
+        timeout,
         strict: false,
         keep: None,
     };
@@ -194,4 +198,79 @@ fn a_launch_past_the_targets_limits_is_refused_on_a_cpu() {
     assert_eq!(verdict.reasons[0].code, "target-limit");
     assert_eq!(verdict.reasons[0].line, Some(23));
     assert!(verdict.resources.values().all(|resources| resources.registers.is_some()));
+}
+
+/// On a GPU such lanes hold whatever was in the register: zeros by luck.
+#[test]
+fn a_sum_over_undefined_lanes_is_a_memory_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let verifier = verifier(&folder.path().join("cache"));
+    let problem = folder.path().join("problem.py");
+    std::fs::write(&problem, SCALED.replace("x * self.scale * 2.0", "x.sum(1) + self.scale[:1]")).unwrap();
+    let problem = verifier.load(&problem);
+    let weights = "self.scale = nn.Parameter(torch.rand(features))";
+    let summed = |load: &str| {
+        scaled(weights, "scale", "2.0").replace("torch.empty_like(x)", "x.new_empty(x.shape[0])").replace(
+            "tl.store(y + row + c, tl.load(x + row + c, mask=m) * tl.load(s + c, mask=m) * 2.0, mask=m)",
+            &format!("tl.store(y + tl.program_id(0), tl.sum({load}, 0) + tl.load(s))"),
+        )
+    };
+    for (load, kind) in [
+        ("tl.load(x + row + c, mask=m)", VerdictKind::MemoryFault),
+        ("tl.load(x + row + c, mask=m, other=0.0)", VerdictKind::Accepted),
+        ("tl.where(m, tl.load(x + row + c, mask=m), 0.0)", VerdictKind::Accepted),
+    ] {
+        let verdict = verifier.verify(&problem, Path::new("candidate.py"), summed(load).as_bytes());
+        assert_eq!(verdict.verdict, kind, "{load}: {}", explain(&verdict));
+        if kind == VerdictKind::MemoryFault {
+            assert_eq!(verdict.reasons[0].code, "undefined-lanes");
+        }
+    }
+}
+
+#[test]
+fn a_case_without_elements_needs_no_launch() {
+    let folder = tempfile::tempdir().unwrap();
+    let verifier = verifier(&folder.path().join("cache"));
+    let problem = folder.path().join("problem.py");
+    let cases = SCALED.replace("torch.randn(16, 40)", "torch.randn(ROWS, 40)");
+    std::fs::write(&problem, format!("{cases}\n\nROWS = 16\nCASES = [{{\"ROWS\": 0}}]\n")).unwrap();
+    let problem = verifier.load(&problem);
+    let weights = "self.scale = nn.Parameter(torch.rand(features))";
+    let plain = scaled(weights, "scale", "2.0");
+    let guarded = plain.replace("        scale_rows[", "        if x.numel():\n            scale_rows[");
+    for source in [plain, guarded] {
+        let verdict = verifier.verify(&problem, Path::new("candidate.py"), source.as_bytes());
+        assert_eq!(verdict.verdict, VerdictKind::Accepted, "{}", explain(&verdict));
+    }
+}
+
+/// A neighbour in the batch that never ends must not take the time of an honest candidate.
+#[test]
+fn an_endless_neighbour_holds_nobody_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let verifier = verifier_within(&folder.path().join("cache"), Duration::from_secs(15));
+    let problem = folder.path().join("problem.py");
+    std::fs::write(&problem, SCALED).unwrap();
+    let problem = verifier.load(&problem);
+    let weights = "self.scale = nn.Parameter(torch.rand(features))";
+    let honest = scaled(weights, "scale", "2.0");
+    let endless = honest.replace("[(x.shape[0],)]", "[(x.shape[0], 65535, 65535)]");
+    let files: Vec<PathBuf> = [("a.py", &endless), ("b.py", &honest), ("c.py", &honest)]
+        .into_iter()
+        .map(|(name, source)| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, source).unwrap();
+            path
+        })
+        .collect();
+    let mut got = Vec::new();
+    tilewright_verify::batch(&verifier, &problem, &files, 2, |verdict| -> Result<(), std::convert::Infallible> {
+        got.push((Path::new(&verdict.candidate.path).file_stem().unwrap().to_owned(), verdict.verdict));
+        Ok(())
+    })
+    .unwrap();
+    got.sort();
+    let kinds: Vec<VerdictKind> = got.into_iter().map(|(_, kind)| kind).collect();
+    assert_eq!(kinds, [VerdictKind::Timeout, VerdictKind::Accepted, VerdictKind::Accepted]);
 }

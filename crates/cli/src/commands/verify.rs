@@ -22,6 +22,9 @@ use crate::render;
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     let options = options(args)?;
     check_file(&args.problem, "problem")?;
+    if let Some(folder) = &args.keep {
+        std::fs::create_dir_all(folder).map_err(|error| usage(format!("--keep {folder}: {error}")))?;
+    }
     let files = args.batch.as_deref().map(candidates).transpose()?.unwrap_or_default();
     let candidate = args.candidate.as_deref().map(read_candidate).transpose()?;
     let python = find_python(args.common.python.as_ref().map(|path| path.as_std_path()))?;
@@ -149,11 +152,20 @@ fn check_file(path: &Utf8Path, what: &str) -> anyhow::Result<()> {
 /// Every Python file under a folder, in the order of their names.
 fn candidates(folder: &Utf8Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
+    let mut skipped = 0;
     for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
         let entry = entry.map_err(|error| usage(format!("failed to read {folder}: {error}")))?;
-        if entry.file_type().is_file() && entry.path().extension().is_some_and(|extension| extension == "py") {
-            files.push(entry.into_path());
+        if entry.path().extension().is_none_or(|extension| extension != "py") || entry.file_type().is_dir() {
+            continue;
         }
+        if entry.file_type().is_file() {
+            files.push(entry.into_path());
+        } else {
+            skipped += 1;
+        }
+    }
+    if skipped > 0 {
+        eprintln!("tilewright: {skipped} .py entries under {folder} are links or special files and are skipped");
     }
     if files.is_empty() {
         return Err(usage(format!("no .py files under {folder}")));
@@ -172,6 +184,7 @@ impl Log {
     fn open(path: &Utf8Path) -> anyhow::Result<Self> {
         let failed = || format!("failed to open {path}");
         let file = OpenOptions::new().read(true).append(true).create(true).open(path).with_context(failed)?;
+        file.try_lock().map_err(|_| usage(format!("{path} is in use by another batch")))?;
         let mut known = HashSet::new();
         let mut torn = false;
         for line in BufReader::new(&file).lines() {

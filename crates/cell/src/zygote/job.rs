@@ -352,10 +352,15 @@ impl<'a> Conversation<'a> {
         groups: &ControlGroup,
         elapsed: Duration,
     ) -> Result<Outcome, CellError> {
-        let response = match self.end.take() {
+        let mut response = match self.end.take() {
             Some(response) => response,
             None => Err(self.cause_of_death(&exit, groups)),
         };
+        // Where the kernel does not bound the scratch, a quick job is done before it was measured.
+        let unbounded = self.scratch.is_none() && !job.trusted;
+        if response.is_ok() && unbounded && collect::size(&job.scratch) > job.limits.disk_bytes {
+            response = Err(Death::DiskFull);
+        }
         let Some(layers) = self.layers else {
             let printed = String::from_utf8_lossy(&self.printed).into_owned();
             return Err(refused(format!("the child ended before it was confined: {}", printed.trim())));

@@ -67,7 +67,7 @@ fn dropping_a_zygote_ends_all_that_it_runs() {
     let mut running = Vec::new();
     std::thread::scope(|scope| {
         let handle = scope.spawn(|| zygote.run(&job.job));
-        assert!(eventually(Duration::from_secs(5), || !children(pid).is_empty()));
+        assert!(eventually(Duration::from_secs(30), || !children(pid).is_empty()));
         running.extend(children(pid));
         // The zygote dies twice: the second death is reported.
         murder(pid);
@@ -77,7 +77,7 @@ fn dropping_a_zygote_ends_all_that_it_runs() {
         assert!(matches!(handle.join().unwrap(), Err(CellError::ZygoteDied(_))));
     });
     drop(zygote);
-    assert!(eventually(Duration::from_secs(5), || !running.iter().any(|pid| alive(*pid))));
+    assert!(eventually(Duration::from_secs(30), || !running.iter().any(|pid| alive(*pid))));
 }
 
 /// Not a test by itself: what `everything_dies_with_the_rust_process` starts and kills.
@@ -89,7 +89,7 @@ fn helper_that_runs_a_job_until_it_is_killed() {
     let pid = zygote.pid();
     std::thread::scope(|scope| {
         scope.spawn(|| zygote.run(&job.job));
-        assert!(eventually(Duration::from_secs(5), || !children(pid).is_empty()));
+        assert!(eventually(Duration::from_secs(30), || !children(pid).is_empty()));
         println!("\npids {pid} {}", children(pid)[0]);
         std::io::stdout().flush().unwrap();
     });
@@ -111,7 +111,7 @@ fn everything_dies_with_the_rust_process() {
     assert!(pids.iter().all(|pid| alive(*pid)));
     murder(helper.id());
     helper.wait().unwrap();
-    assert!(eventually(Duration::from_secs(5), || !pids.iter().any(|pid| alive(*pid))));
+    assert!(eventually(Duration::from_secs(30), || !pids.iter().any(|pid| alive(*pid))));
     // What the dead process could not remove, the next one does.
     drop(start());
     assert!(leftover_groups(helper.id()).is_empty());

@@ -111,5 +111,5 @@ fn without_namespaces_the_rest_holds_and_strict_refuses() {
     // Descendants die with their job even so: they cannot leave its process group.
     let forks = probe(json!({"do": "fork", "children": 3})).with(|job| job.limits.processes = 8);
     assert_eq!(answer(&cell.run(&forks))["made"], 3);
-    assert!(common::eventually(Duration::from_secs(5), || common::descendants_of_group(cell.zygote.pid()).is_empty()));
+    assert!(common::eventually(Duration::from_secs(30), || common::descendants_of_group(cell.zygote.pid()).is_empty()));
 }

@@ -13,7 +13,6 @@ import argparse
 import collections
 import csv
 import json
-import os
 import subprocess
 import sys
 import time
@@ -27,8 +26,7 @@ class Case:
     problem: Path
     candidate: Path
     label: str
-    kind: str = ""
-    also_ok: str = ""
+    allowed: str = "accepted"
 
 
 @dataclass
@@ -40,11 +38,7 @@ class Row:
     @property
     def fits(self) -> bool:
         """Whether the verdict is one that the label allows."""
-        accepted = self.verdict["verdict"] == "accepted"
-        if self.case.label == "honest":
-            # The candidate of a problem that cannot tell right from wrong: the problem is what is at fault.
-            return accepted or (self.case.kind == "degenerate_problem" and self.verdict["fault"] == "problem")
-        return not accepted or "pass-if-isolated" in self.case.also_ok
+        return self.verdict["verdict"] in self.case.allowed.split("|")
 
 
 def suite(folder: Path) -> list[Case]:
@@ -55,12 +49,12 @@ def suite(folder: Path) -> list[Case]:
 def corpus(folder: Path, gpu: bool, labels: list[str]) -> list[Case]:
     """Candidates of a labelled corpus; those that need a GPU only where there is one."""
     cases = []
+    target = "cuda" if gpu else "cpu"
     with open(folder / "labels.csv", newline="") as file:
         for row in csv.DictReader(file):
-            if row["label"] in labels and (gpu or row["gpu_only"] != "1"):
-                candidate = folder / "candidates" / row["problem"] / f"{row['id']}.py"
-                problem = folder / "problems" / f"{row['problem']}.py"
-                cases.append(Case(problem, candidate, row["label"], row["kind"], row["also_ok"]))
+            if row["label"] in labels and target in row["targets"].split():
+                candidate = folder / row["label"] / f"{row['id']}.py"
+                cases.append(Case(folder / row["problem"], candidate, row["label"], row["verdict"]))
     return cases
 
 
@@ -70,7 +64,7 @@ def verify(case: Case, args: argparse.Namespace) -> Row:
     for profile in args.profile:
         command += ["--profile", profile]
     start = time.monotonic()
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "SCALE": args.scale})
+    done = subprocess.run(command, capture_output=True, text=True)
     seconds = time.monotonic() - start
     try:
         verdict = json.loads(done.stdout)
@@ -119,7 +113,6 @@ def main() -> int:
     parser.add_argument("--label", action="append", help="labels of the corpus to run (default: honest and wrong)")
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--profile", action="append", default=[])
-    parser.add_argument("--scale", default="small", help="SCALE for problems that read it: small or large")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", type=Path, help="write the verdicts here, one a line")
     args = parser.parse_args()

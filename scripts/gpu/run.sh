@@ -25,7 +25,7 @@ fi
 python3 scripts/verdict_table.py --binary "$BINARY" --target cuda:0 --jobs 6 --json "$out/problems.jsonl" problems
 status=$?
 if [ -n "$corpus" ]; then
-  python3 scripts/verdict_table.py --binary "$BINARY" --target cuda:0 --jobs 6 --scale small \
+  python3 scripts/verdict_table.py --binary "$BINARY" --target cuda:0 --jobs 6 \
     --json "$out/corpus.jsonl" --corpus "$corpus" || status=1
 fi
 exit $status

@@ -64,23 +64,24 @@ fn every_problem_accepts_its_candidate() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The honest half of the corpus; `tilewright audit` runs all of it.
 #[test]
-fn every_candidate_of_the_corpus_gets_the_verdict_of_its_label() {
+fn every_honest_candidate_of_the_corpus_gets_the_verdict_of_its_label() {
     let cache = tempfile::tempdir().unwrap();
     let verifier = verifier(cache.path());
     let corpus = root().join("corpus");
     let mut rows: Vec<Row> =
         csv::Reader::from_path(corpus.join("labels.csv")).unwrap().deserialize().map(Result::unwrap).collect();
-    rows.retain(|row| row.targets.split_whitespace().any(|target| target == "cpu"));
+    rows.retain(|row| row.label == "honest" && row.targets.split_whitespace().any(|target| target == "cpu"));
     rows.sort_by(|a, b| a.problem.cmp(&b.problem));
     assert!(rows.len() >= 15, "only {} candidates", rows.len());
     let mut wrong = Vec::new();
     for group in rows.chunk_by(|a, b| a.problem == b.problem) {
-        let problem = verifier.load(&root().join("problems").join(&group[0].problem).join("problem.py"));
+        let problem = verifier.load(&corpus.join(&group[0].problem));
         for row in group {
             let candidate = corpus.join(&row.label).join(format!("{}.py", row.id));
             let verdict = verifier.verify(&problem, &candidate, &std::fs::read(&candidate).unwrap());
-            if verdict.verdict.name() != row.verdict {
+            if row.verdict.split('|').all(|allowed| allowed != verdict.verdict.name()) {
                 wrong.push(format!("wanted {}, {}", row.verdict, explain(&verdict)));
             }
         }
@@ -88,6 +89,7 @@ fn every_candidate_of_the_corpus_gets_the_verdict_of_its_label() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A row of `corpus/labels.csv`; `problem` is a path relative to `corpus/`, `verdict` lists alternatives with `|`.
 #[derive(serde::Deserialize)]
 struct Row {
     id: String,

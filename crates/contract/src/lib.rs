@@ -6,9 +6,11 @@ mod dtype;
 mod finding;
 mod kernel;
 mod number;
+mod open_call;
 mod plan;
 mod problem;
 mod profile;
+mod screen;
 mod tensor;
 mod verdict;
 
@@ -16,11 +18,13 @@ pub use dtype::Dtype;
 pub use finding::{Finding, Tier};
 pub use kernel::{CompiledKernel, Constexpr, KernelSpec, LaunchOptions, Param, Resources, Target};
 pub use number::Number;
+pub use open_call::OpenCall;
 pub use plan::{Arg, Buffer, BufferSource, Choice, Distribution, Plan, PlanError, Step};
 pub use problem::{
     Blob, CallData, CaseSignature, Expected, ExpectedTensor, NamedTensor, OracleCase, OracleData, Trial,
 };
 pub use profile::{Golden, NonFinite, Profile, ProfileError, Rule, Tolerance};
+pub use screen::{ScreenedFile, Screening};
 pub use tensor::{TensorRef, Value, View};
 pub use verdict::{
     CandidateId, Fault, Metrics, ProfileOutcome, Reason, StageTime, Timing, Trust, Verdict, VerdictKind, Worst,

@@ -11,10 +11,11 @@ mod rules;
 mod scope;
 mod source;
 
-use tilewright_contract::Finding;
+use tilewright_contract::{Finding, OpenCall};
 
 pub use cut::{Decorator, Kernel};
 pub use error::ScreenError;
+pub use rules::{Manual, manual, tier_name, unscreened};
 pub use source::MAX_BYTES;
 
 /// Stack of the analysing thread, in bytes.
@@ -31,6 +32,8 @@ pub struct Cut {
     /// In source order. A finding of tier `untraceable` is about one kernel that is not in `kernels`:
     /// it decides only if that kernel is launched.
     pub findings: Vec<Finding>,
+    /// Calls and tensor operators that only a trace can clear, in source order.
+    pub calls: Vec<OpenCall>,
 }
 
 /// A candidate's text as the screen reads it: without a byte order mark, with `\n` line ends.
@@ -66,5 +69,5 @@ fn analyse(bytes: &[u8]) -> Result<Cut, ScreenError> {
     let mut findings = pieces.findings;
     findings.extend(rules::check(&module, &source, &scopes, &names, &found));
     findings.sort_by(|a, b| (a.line, a.column, &a.rule).cmp(&(b.line, b.column, &b.rule)));
-    Ok(Cut { module: pieces.module, kernels: pieces.kernels, findings })
+    Ok(Cut { module: pieces.module, kernels: pieces.kernels, findings, calls: Vec::new() })
 }

@@ -1,0 +1,39 @@
+"""Configurations from a loop, then a comprehension that drops some."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+CONFIGS = []
+for block in (128, 512):
+    for warps in (2, 4):
+        if block // warps >= 64:
+            CONFIGS.append(triton.Config({"BLOCK": block}, num_warps=warps, num_stages=1))
+CONFIGS = [config for config in CONFIGS if config.kwargs["BLOCK"] * config.num_warps < 4096]
+
+
+@triton.autotune(configs=CONFIGS, key=["size", "cols"])
+@triton.jit
+def affine_relu_kernel(x_ptr, weight_ptr, bias_ptr, out_ptr, size, cols, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < size
+    column = i % cols
+    x = tl.load(x_ptr + i, mask=mask, other=0.0)
+    weight = tl.load(weight_ptr + column, mask=mask, other=0.0)
+    bias = tl.load(bias_ptr + column, mask=mask, other=0.0)
+    tl.store(out_ptr + i, tl.maximum(x * weight + bias, 0.0), mask=mask)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, cols):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(cols))
+        self.bias = nn.Parameter(torch.zeros(cols))
+
+    def forward(self, x):
+        x = x.contiguous()
+        out = torch.empty_like(x)
+        grid = lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)  # noqa: E731
+        affine_relu_kernel[grid](x, self.weight, self.bias, out, x.numel(), x.shape[-1])
+        return out

@@ -1,0 +1,44 @@
+"""Launch options as a dataclass."""
+
+from dataclasses import asdict, dataclass
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@dataclass(frozen=True)
+class Config:
+    BLOCK: int = 512
+    num_warps: int = 4
+
+    def grid(self, size):
+        return (triton.cdiv(size, self.BLOCK),)
+
+
+@triton.jit
+def affine_relu_kernel(x_ptr, weight_ptr, bias_ptr, out_ptr, size, cols, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < size
+    column = i % cols
+    x = tl.load(x_ptr + i, mask=mask, other=0.0)
+    weight = tl.load(weight_ptr + column, mask=mask, other=0.0)
+    bias = tl.load(bias_ptr + column, mask=mask, other=0.0)
+    tl.store(out_ptr + i, tl.maximum(x * weight + bias, 0.0), mask=mask)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, cols):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(cols))
+        self.bias = nn.Parameter(torch.zeros(cols))
+        self.config = Config() if cols > 128 else Config(BLOCK=128, num_warps=2)
+
+    def forward(self, x):
+        x = x.contiguous()
+        out = torch.empty_like(x)
+        affine_relu_kernel[self.config.grid(x.numel())](
+            x, self.weight, self.bias, out, x.numel(), x.shape[-1], **asdict(self.config)
+        )
+        return out

@@ -1,0 +1,43 @@
+"""A dict from shape to block size, filled on first use: numbers, no tensors."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+_CONFIGS = {}
+
+
+@triton.jit
+def affine_relu_kernel(x_ptr, weight_ptr, bias_ptr, out_ptr, size, cols, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < size
+    column = i % cols
+    x = tl.load(x_ptr + i, mask=mask, other=0.0)
+    weight = tl.load(weight_ptr + column, mask=mask, other=0.0)
+    bias = tl.load(bias_ptr + column, mask=mask, other=0.0)
+    tl.store(out_ptr + i, tl.maximum(x * weight + bias, 0.0), mask=mask)
+
+
+def config(x):
+    key = (tuple(x.shape), x.dtype)
+    if key not in _CONFIGS:
+        block = min(1024, triton.next_power_of_2(max(x.shape[-1], 32)))
+        _CONFIGS[key] = (block, 4 if block >= 512 else 2)
+    return _CONFIGS[key]
+
+
+class ModelNew(nn.Module):
+    def __init__(self, cols):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(cols))
+        self.bias = nn.Parameter(torch.zeros(cols))
+
+    def forward(self, x):
+        x = x.contiguous()
+        out = torch.empty_like(x)
+        block, warps = config(x)
+        affine_relu_kernel[(triton.cdiv(x.numel(), block),)](
+            x, self.weight, self.bias, out, x.numel(), x.shape[-1], BLOCK=block, num_warps=warps
+        )
+        return out

@@ -1,0 +1,38 @@
+"""Where a block does not fit, a smaller one does: the handler launches Triton too."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+from triton.runtime.errors import OutOfResources
+
+
+@triton.jit
+def affine_relu_kernel(x_ptr, weight_ptr, bias_ptr, out_ptr, size, cols, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < size
+    column = i % cols
+    x = tl.load(x_ptr + i, mask=mask, other=0.0)
+    weight = tl.load(weight_ptr + column, mask=mask, other=0.0)
+    bias = tl.load(bias_ptr + column, mask=mask, other=0.0)
+    tl.store(out_ptr + i, tl.maximum(x * weight + bias, 0.0), mask=mask)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, cols):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(cols))
+        self.bias = nn.Parameter(torch.zeros(cols))
+
+    def launch(self, x, out, block):
+        grid = (triton.cdiv(x.numel(), block),)
+        affine_relu_kernel[grid](x, self.weight, self.bias, out, x.numel(), x.shape[-1], BLOCK=block)
+
+    def forward(self, x):
+        x = x.contiguous()
+        out = torch.empty_like(x)
+        try:
+            self.launch(x, out, 1024)
+        except OutOfResources:
+            self.launch(x, out, 256)
+        return out

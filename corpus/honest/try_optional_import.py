@@ -1,0 +1,38 @@
+"""An optional import of a newer Triton's module: without it, a plain number serves."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+try:
+    from triton.runtime import driver
+except ImportError:
+    driver = None
+
+DEFAULT_BLOCK = 512 if driver is not None else 256
+
+
+@triton.jit
+def affine_relu_kernel(x_ptr, weight_ptr, bias_ptr, out_ptr, size, cols, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < size
+    column = i % cols
+    x = tl.load(x_ptr + i, mask=mask, other=0.0)
+    weight = tl.load(weight_ptr + column, mask=mask, other=0.0)
+    bias = tl.load(bias_ptr + column, mask=mask, other=0.0)
+    tl.store(out_ptr + i, tl.maximum(x * weight + bias, 0.0), mask=mask)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, cols):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(cols))
+        self.bias = nn.Parameter(torch.zeros(cols))
+
+    def forward(self, x):
+        x = x.contiguous()
+        out = torch.empty_like(x)
+        grid = (triton.cdiv(x.numel(), DEFAULT_BLOCK),)
+        affine_relu_kernel[grid](x, self.weight, self.bias, out, x.numel(), x.shape[-1], BLOCK=DEFAULT_BLOCK)
+        return out

@@ -1,0 +1,45 @@
+"""A function that makes launchers for a block size."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def affine_relu_kernel(x_ptr, weight_ptr, bias_ptr, out_ptr, size, cols, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < size
+    column = i % cols
+    x = tl.load(x_ptr + i, mask=mask, other=0.0)
+    weight = tl.load(weight_ptr + column, mask=mask, other=0.0)
+    bias = tl.load(bias_ptr + column, mask=mask, other=0.0)
+    tl.store(out_ptr + i, tl.maximum(x * weight + bias, 0.0), mask=mask)
+
+
+def make_launcher(block):
+    def launch(x, weight, bias):
+        x = x.contiguous()
+        out = torch.empty_like(x)
+
+        def grid(meta):
+            return (triton.cdiv(x.numel(), meta["BLOCK"]),)
+
+        affine_relu_kernel[grid](x, weight, bias, out, x.numel(), x.shape[-1], BLOCK=block)
+        return out
+
+    return launch
+
+
+launch_small, launch_large = make_launcher(128), make_launcher(1024)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, cols):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(cols))
+        self.bias = nn.Parameter(torch.zeros(cols))
+
+    def forward(self, x):
+        launch = launch_small if x.numel() < 2048 else launch_large
+        return launch(x, self.weight, self.bias)

@@ -7,11 +7,13 @@ mod checker;
 mod concurrency;
 mod delegated_compiler;
 mod dynamic_code;
+mod elsewhere;
 mod file_access;
 mod foreign_gpu_library;
 mod global_state;
 mod import_not_allowed;
 mod introspection;
+mod manual;
 mod native_code;
 mod network;
 mod no_triton_kernel;
@@ -19,14 +21,19 @@ mod patched_module;
 mod precision_flag;
 mod process_control;
 mod reads_environment;
+mod syntax_error;
 mod tensor_subclass;
 mod torch_compute;
 mod torch_internals;
 mod triton_internals;
+mod unreadable;
 
-use tilewright_contract::Tier;
+use tilewright_contract::{Finding, Tier};
 
 pub(crate) use checker::check;
+pub use manual::{Manual, manual, tier_name};
+
+use crate::ScreenError;
 
 /// A rule, apart from how it is found.
 pub(crate) struct Rule {
@@ -48,11 +55,52 @@ pub(crate) struct PathRule {
     pub(crate) what: &'static str,
 }
 
+impl Rule {
+    const fn rule(&self) -> &Rule {
+        self
+    }
+}
+
 impl PathRule {
+    const fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
     pub(crate) fn covers(&self, path: &str) -> bool {
         below_any(path, self.paths) && !below_any(path, self.except)
     }
 }
+
+/// Every rule with the text of its file, which holds its manual.
+macro_rules! rules {
+    ($($name:ident),* $(,)?) => {
+        &[$(($name::RULE.rule(), include_str!(concat!(stringify!($name), ".rs")))),*]
+    };
+}
+
+const ALL: &[(&Rule, &str)] = rules![
+    concurrency,
+    delegated_compiler,
+    dynamic_code,
+    file_access,
+    foreign_gpu_library,
+    global_state,
+    import_not_allowed,
+    introspection,
+    native_code,
+    network,
+    no_triton_kernel,
+    patched_module,
+    precision_flag,
+    process_control,
+    reads_environment,
+    syntax_error,
+    tensor_subclass,
+    torch_compute,
+    torch_internals,
+    triton_internals,
+    unreadable,
+];
 
 /// The rules that go by path.
 pub(crate) const PATH_RULES: [&PathRule; 13] = [
@@ -74,4 +122,25 @@ pub(crate) const PATH_RULES: [&PathRule; 13] = [
 /// Whether `path` is one of `roots` or lies below one.
 pub(crate) fn below_any(path: &str, roots: &[&str]) -> bool {
     roots.iter().any(|root| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+}
+
+/// The finding that stands for a file which cannot be screened; none if that is not the file's fault.
+pub fn unscreened(error: &ScreenError) -> Option<Finding> {
+    let (rule, line, column) = match error {
+        ScreenError::Thread(_) => return None,
+        ScreenError::Syntax { line, column, .. } => (&syntax_error::RULE, *line, *column),
+        _ => (&unreadable::RULE, error.line().unwrap_or(0), 0),
+    };
+    let message = match error {
+        ScreenError::Syntax { message, .. } => message.clone(),
+        _ => error.to_string(),
+    };
+    Some(Finding {
+        rule: rule.id.to_owned(),
+        tier: rule.tier,
+        message,
+        line,
+        column,
+        help: Some(rule.help.to_owned()),
+    })
 }

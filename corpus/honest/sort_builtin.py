@@ -1,0 +1,26 @@
+"""`tl.sort` with +inf in the tail."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def sort_kernel(x_ptr, out_ptr, cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    column = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * cols + column, mask=column < cols, other=float("inf"))
+    tl.store(out_ptr + row * cols + column, tl.sort(x), mask=column < cols)
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        x = x.contiguous()
+        rows, cols = x.shape
+        out = torch.empty_like(x)
+        sort_kernel[(rows,)](x, out, cols, BLOCK=triton.next_power_of_2(cols))
+        return out

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tempfile::TempDir;
 use tilewright_cell::Limits;
-use tilewright_contract::{Blob, CaseSignature, Dtype, Expected, OracleData, Plan, Target, Trial};
+use tilewright_contract::{Blob, CaseSignature, Dtype, Expected, OpenCall, OracleData, Plan, Target, Trial};
 
 use crate::{DataFile, Stage, StageError};
 
@@ -106,6 +106,8 @@ pub struct TraceRequest<'a> {
     pub signature: &'a CaseSignature,
     /// The jit functions that the screen cut out.
     pub kernels: &'a [KernelSite],
+    /// The calls of which the trace is to say whether they ran.
+    pub calls: &'a [OpenCall],
     pub target: &'a Target,
     /// Plans at most: the first, and one for each further configuration of an autotuner.
     pub max_variants: u32,
@@ -129,6 +131,9 @@ pub struct Trace {
     /// Names of the candidate's state that the reference has not.
     #[serde(default)]
     pub extra: Vec<String>,
+    /// Indices of the request's `calls` that ran, in `__init__` or in `forward`.
+    #[serde(default)]
+    pub ran: Vec<usize>,
 }
 
 /// Tensors that a candidate's `__init__` makes, for each asked seed. A claim.
@@ -217,6 +222,7 @@ impl Stage {
                 "source": request.source,
                 "signature": request.signature,
                 "kernels": request.kernels,
+                "calls": request.calls,
                 "target": request.target,
                 "max_variants": request.max_variants,
             })

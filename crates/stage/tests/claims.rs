@@ -53,7 +53,14 @@ fn signature() -> CaseSignature {
 
 fn trace(response: Value) -> Result<Trace, StageError> {
     let (stage, _folder) = stage(Ok(response), |_| {});
-    stage.trace(&TraceRequest { source: "", signature: &signature(), kernels: &[], target: &target(), max_variants: 1 })
+    stage.trace(&TraceRequest {
+        source: "",
+        signature: &signature(),
+        kernels: &[],
+        calls: &[],
+        target: &target(),
+        max_variants: 1,
+    })
 }
 
 fn plan(output: Value) -> Value {

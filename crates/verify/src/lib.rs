@@ -4,6 +4,7 @@
 
 mod batch;
 mod build;
+mod coverage;
 mod direct;
 mod draft;
 mod execute;

@@ -18,7 +18,7 @@ use crate::options::{Mode, Options};
 use crate::problem::{OracleSet, Problem, identify};
 use crate::target::Device;
 use crate::weights::Weights;
-use crate::{direct, judging, keep};
+use crate::{coverage, direct, judging, keep};
 
 /// Autotune configurations of a candidate that are traced, compiled and, on a CPU, executed.
 const MAX_VARIANTS: u32 = 64;
@@ -87,6 +87,7 @@ impl Verifier {
         for trace in &traces {
             stop_at_trace(trace, &candidate.cut, draft)?;
         }
+        stop_at(&coverage::unproven(&candidate.cut.calls, &traces))?;
         let weights = draft.stage("weights", || self.match_weights(&candidate, &traces))?;
         weights.report(draft);
         let oracle = weights.oracle(&candidate);
@@ -115,6 +116,7 @@ impl Verifier {
             source: &candidate.source,
             signature: &case.signature,
             kernels: &kernels,
+            calls: &candidate.cut.calls,
             target: &self.options.target,
             max_variants: MAX_VARIANTS,
         })?)

@@ -63,6 +63,7 @@ class Session:
         self.audit = Audit(self)
         self.mode = RecordingMode(self)
         self.namespace: dict[str, Any] = {}
+        self.coverage = Coverage(self.source.code, request.get("calls", []))
 
     def recorder(self, what: str) -> Recorder:
         """The current recorder. Outside of `forward` (a file that tests itself, say) a launch is seen but not kept:
@@ -198,10 +199,11 @@ def warm() -> None:
 
 
 def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
-    """Traces a candidate: `{source, signature, kernels, target, max_variants}` to `{plans, missing, extra, lines}`.
+    """Traces a candidate: `{source, signature, kernels, calls, target, max_variants}` to
+    `{plans, missing, extra, ran}`.
 
     `missing` are names of the signature's state that the module lacks (or has in another shape), `extra` names of its
-    own state that the signature lacks, `lines` those of the file that ran in `forward` in some plan.
+    own state that the signature lacks, `ran` the indices of those `calls` (places of the screen's open calls) that ran.
     """
     try:
         properties = device_properties(request["target"])
@@ -231,7 +233,7 @@ def _traced(session: Session, max_variants: int) -> dict[str, Any]:
     snapshot = trace_snapshot.Snapshot()
     session.audit.start()
     try:
-        with session.mode:
+        with session.mode, session.coverage.watching():
             module = source.import_module()
         session.namespace = module.__dict__
         if not isinstance(session.namespace.get("ModelNew"), type):
@@ -239,7 +241,7 @@ def _traced(session: Session, max_variants: int) -> dict[str, Any]:
         else:
             response = _plans(session, max_variants)
     except TraceEnd:
-        response = {"plans": [_empty_plan()], "missing": [], "extra": [], "lines": []}
+        response = {"plans": [_empty_plan()], "missing": [], "extra": [], "ran": []}
     except MemoryError:
         raise
     except BaseException as exception:
@@ -263,11 +265,11 @@ def _kind(exception: BaseException) -> str:
 
 
 def _plans(session: Session, max_variants: int) -> dict[str, Any]:
-    built = session.build()
+    with session.coverage.watching():
+        built = session.build()
     call = session.arguments()
     state = Fingerprint(built.module, session.namespace)
-    lines: set[int] = set()
-    with session.source.covering(lines):
+    with session.coverage.watching():
         first = session.call(built, call)
     base = first.plan()
     _merge(base["findings"], state.changes(session))
@@ -279,12 +281,10 @@ def _plans(session: Session, max_variants: int) -> dict[str, Any]:
             if len(plans) >= max_variants:
                 break
             session.forced = {key: index}
-            with session.source.covering(lines):
+            with session.coverage.watching():
                 plans.append(session.call(built, session.arguments()).plan())
     session.forced = {}
-    if all(f["tier"] in ("evidence", "advice") for f in base["findings"]):
-        base["findings"] += Coverage(session.source, lines).findings()
-    return {"plans": plans, "missing": built.missing, "extra": built.extra, "lines": sorted(lines)}
+    return {"plans": plans, "missing": built.missing, "extra": built.extra, "ran": session.coverage.ran()}
 
 
 def _alternatives(rec: Recorder) -> list[tuple[str, int]]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import os
 import sys
 import types
-from collections.abc import Iterator
 from typing import Any
 
 MODULE = "candidate"
@@ -86,24 +84,6 @@ class Source:
         sys.modules[MODULE] = module
         exec(self.code, module.__dict__)
         return module
-
-    @contextlib.contextmanager
-    def covering(self, lines: set[int]) -> Iterator[None]:
-        """Adds to `lines` those of the file that run meanwhile."""
-
-        def local(frame: types.FrameType, event: str, argument: Any) -> Any:
-            if event == "line":
-                lines.add(frame.f_lineno)
-            return local
-
-        def trace(frame: types.FrameType, event: str, argument: Any) -> Any:
-            return local if frame.f_code.co_filename == self.path else None
-
-        sys.settrace(trace)
-        try:
-            yield
-        finally:
-            sys.settrace(None)
 
     def line(self) -> int:
         """Line of the innermost frame inside the candidate; 0 outside it."""

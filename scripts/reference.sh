@@ -9,11 +9,11 @@ out=$dir
 if $check; then out=$(mktemp -d); trap 'rm -rf "$out"' EXIT; fi
 mkdir -p "$out"
 cargo build --quiet --locked -p tilewright
-for document in plan verdict profile; do
+for document in plan verdict profile audit; do
   cargo run --quiet --locked -p tilewright -- schema "$document" >"$out/$document.schema.json"
 done
 if $check; then
-  for document in plan verdict profile; do
+  for document in plan verdict profile audit; do
     diff -u "$dir/$document.schema.json" "$out/$document.schema.json" ||
       { echo "docs/reference is stale: run make reference" >&2; exit 1; }
   done

@@ -21,6 +21,11 @@ enum Command {
     ///
     /// Exit status: 0 accepted, 1 not accepted, 2 usage, 3 not decided through no fault of the candidate.
     Verify(Box<VerifyArgs>),
+    /// Measure how often the evaluator is wrong, over labelled candidates
+    ///
+    /// Exit status: 0 every verdict is on the right side, 1 a wrong candidate is accepted or an honest one refused,
+    /// 2 usage, 3 a candidate got no verdict.
+    Audit(Box<AuditArgs>),
     /// Say what this machine can do: sandbox layers, torch, Triton, GPUs
     Doctor(DoctorArgs),
     /// Print the JSON schema of a document
@@ -46,35 +51,68 @@ pub(crate) struct VerifyArgs {
     /// Candidates verified at the same time in a batch [default: number of cores]
     #[arg(long, value_name = "N", requires = "batch")]
     pub(crate) jobs: Option<NonZeroU32>,
+    /// Precision profile, by name or as a TOML file; repeat for several, the first one decides
+    #[arg(long = "profile", value_name = "NAME", default_value = "tilewright-1")]
+    pub(crate) profiles: Vec<String>,
+    /// replay: the candidate's Python never sees data; direct: it runs on real data in its own process
+    #[arg(long, value_enum, default_value_t = ModeArg::Replay)]
+    pub(crate) mode: ModeArg,
+    /// Keep plan, TTIR, assembly, binary and oracle data in this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "batch")]
+    pub(crate) keep: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    /// Folders with a labels.csv
+    #[arg(value_name = "DIR", default_value = "corpus")]
+    pub(crate) folders: Vec<Utf8PathBuf>,
+    /// Only candidates with this in LABEL/ID or in their problem's path, or of this mechanism (as B23); repeat for more
+    #[arg(long = "filter", value_name = "TEXT")]
+    pub(crate) filters: Vec<String>,
+    /// Keep the verdicts in this file as they come, and take over those that are in it already
+    #[arg(long, value_name = "FILE")]
+    pub(crate) resume: Option<Utf8PathBuf>,
+    /// Write the report as one HTML page too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<Utf8PathBuf>,
+    /// Candidates verified at the same time [default: number of cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroU32>,
+    /// Precision profile, by name or as a TOML file; repeat for several, the first one decides
+    #[arg(long = "profile", value_name = "NAME", default_value = "tilewright-1")]
+    pub(crate) profiles: Vec<String>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Options of the commands that verify.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
     /// Where the launches run: cpu, or cuda:N
     #[arg(long, default_value = "cpu")]
     pub(crate) target: String,
     /// What kernels are compiled for: sm_80, sm_90, sm_100, gfx942 … [default: the device's, or sm_90 on a CPU]
     #[arg(long)]
     pub(crate) arch: Option<String>,
-    /// Precision profile, by name or as a TOML file; repeat for several, the first one decides
-    #[arg(long = "profile", value_name = "NAME", default_value = "tilewright-1")]
-    pub(crate) profiles: Vec<String>,
     /// Trials on the problem's own inputs, each under its own seed
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) trials: u32,
     /// Seed of the secret seeds [default: random]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// replay: the candidate's Python never sees data; direct: it runs on real data in its own process
-    #[arg(long, value_enum, default_value_t = ModeArg::Replay)]
-    pub(crate) mode: ModeArg,
     /// Seconds for each candidate
     #[arg(long, default_value_t = 120.0, value_parser = parse_seconds)]
     pub(crate) timeout: f64,
     /// Fail when a layer of the sandbox is not available on this kernel
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Keep plan, TTIR, assembly, binary and oracle data in this folder
-    #[arg(long, value_name = "DIR", conflicts_with = "batch")]
-    pub(crate) keep: Option<Utf8PathBuf>,
-    #[command(flatten)]
-    pub(crate) common: Common,
 }
 
 /// Options that every command takes.
@@ -116,12 +154,14 @@ pub(crate) enum Document {
     Plan,
     Verdict,
     Profile,
+    Audit,
 }
 
 impl Cli {
     pub(crate) fn run(self) -> ExitCode {
         let outcome = match self.command {
             Command::Verify(args) => commands::verify::run(&args),
+            Command::Audit(args) => commands::audit::run(&args),
             Command::Doctor(args) => commands::doctor::run(&args),
             Command::Schema(args) => commands::schema::run(&args),
             Command::Executor(args) => commands::executor::run(&args),

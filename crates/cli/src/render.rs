@@ -1,11 +1,15 @@
 //! What a person sees. Data goes to stdout through here, talk goes to stderr.
 
+mod audit;
+
 use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
 use owo_colors::{OwoColorize, Stream, Style};
 use tilewright_contract::{Fault, Metrics, ProfileOutcome, Resources, Trust, Verdict};
 use tilewright_verify::arch_name;
+
+pub(crate) use audit::audit;
 
 /// A verdict on a terminal: what was decided, why, the worst element, resources, time by stage, the next thing to try.
 pub(crate) fn verdict(verdict: &Verdict) -> String {

@@ -1,9 +1,10 @@
-//! Many candidates against one problem.
+//! Many candidates against one or more problems.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tilewright_contract::Verdict;
 
@@ -11,35 +12,78 @@ use crate::draft::{Draft, Stop};
 use crate::pipeline::Verifier;
 use crate::problem::{Problem, identify};
 
-/// Verifies each file, `jobs` at a time, and hands each verdict over as it comes. Every file gets exactly one.
+/// A problem with some of its candidates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    pub problem: PathBuf,
+    pub candidates: Vec<PathBuf>,
+}
+
+/// Verifies each candidate, `jobs` at a time, and hands over each verdict as it comes, with the indices of its group
+/// and of the candidate in it. Every candidate gets exactly one. The oracle's data of a problem is made when its first
+/// candidate starts, shared by all, and dropped with the last.
 ///
 /// # Errors
 /// Whatever `on_verdict` returns ends the batch early.
 pub fn batch<E>(
     verifier: &Verifier,
-    problem: &Problem,
-    files: &[PathBuf],
+    groups: &[Group],
     jobs: usize,
-    mut on_verdict: impl FnMut(Verdict) -> Result<(), E>,
+    mut on_verdict: impl FnMut(usize, usize, Verdict) -> Result<(), E>,
 ) -> Result<(), E> {
+    let tasks: Vec<(usize, usize)> = groups
+        .iter()
+        .enumerate()
+        .flat_map(|(group, of)| (0..of.candidates.len()).map(move |candidate| (group, candidate)))
+        .collect();
+    let shared: Vec<Shared> = groups.iter().map(Shared::new).collect();
     let next = AtomicUsize::new(0);
     let (sender, verdicts) = channel();
     std::thread::scope(|threads| {
         for _ in 0..jobs.max(1) {
             let sender = sender.clone();
-            let next = &next;
+            let (next, tasks, shared) = (&next, &tasks, &shared);
             threads.spawn(move || {
-                while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some(&(group, candidate)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let problem = shared[group].get(verifier);
+                    let verdict = one(verifier, &problem, &groups[group].candidates[candidate]);
+                    drop(problem);
+                    shared[group].done();
                     // A failed send means that the batch has ended early.
-                    if sender.send(one(verifier, problem, file)).is_err() {
+                    if sender.send((group, candidate, verdict)).is_err() {
                         return;
                     }
                 }
             });
         }
         drop(sender);
-        verdicts.into_iter().try_for_each(&mut on_verdict)
+        verdicts.into_iter().try_for_each(|(group, candidate, verdict)| on_verdict(group, candidate, verdict))
     })
+}
+
+/// A problem that is loaded for its first candidate and dropped after its last.
+struct Shared<'a> {
+    path: &'a Path,
+    loaded: Mutex<Option<Arc<Problem>>>,
+    left: AtomicUsize,
+}
+
+impl<'a> Shared<'a> {
+    fn new(group: &'a Group) -> Self {
+        Self { path: &group.problem, loaded: Mutex::new(None), left: AtomicUsize::new(group.candidates.len()) }
+    }
+
+    /// The problem; the first to ask loads it, the others wait for that.
+    fn get(&self, verifier: &Verifier) -> Arc<Problem> {
+        let mut slot = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(slot.get_or_insert_with(|| Arc::new(verifier.load(self.path))))
+    }
+
+    fn done(&self) {
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.loaded.lock().unwrap_or_else(PoisonError::into_inner).take();
+        }
+    }
 }
 
 /// One verdict, whatever happens: also for an unreadable file and for a bug of ours.

@@ -10,13 +10,15 @@ mod draft;
 mod execute;
 mod judging;
 mod keep;
+mod log;
 mod options;
 mod pipeline;
 mod problem;
 mod target;
 mod weights;
 
-pub use batch::batch;
+pub use batch::{Group, batch};
+pub use log::{Log, LogError};
 pub use options::{Mode, Options};
 pub use pipeline::Verifier;
 pub use problem::{Problem, digest};

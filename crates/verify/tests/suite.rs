@@ -9,7 +9,7 @@ use std::time::Duration;
 use tilewright_cell::{Zygote, ZygoteOptions, find_python};
 use tilewright_contract::{Verdict, VerdictKind};
 use tilewright_stage::{Cache, Stage, StageOptions};
-use tilewright_verify::{Device, Mode, Options, Verifier, parse_arch};
+use tilewright_verify::{Device, Group, Mode, Options, Verifier, parse_arch};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -254,7 +254,6 @@ fn an_endless_neighbour_holds_nobody_up() {
     let verifier = verifier_within(&folder.path().join("cache"), Duration::from_secs(15));
     let problem = folder.path().join("problem.py");
     std::fs::write(&problem, SCALED).unwrap();
-    let problem = verifier.load(&problem);
     let weights = "self.scale = nn.Parameter(torch.rand(features))";
     let honest = scaled(weights, "scale", "2.0");
     let endless = honest.replace("[(x.shape[0],)]", "[(x.shape[0], 65535, 65535)]");
@@ -267,7 +266,8 @@ fn an_endless_neighbour_holds_nobody_up() {
         })
         .collect();
     let mut got = Vec::new();
-    tilewright_verify::batch(&verifier, &problem, &files, 2, |verdict| -> Result<(), std::convert::Infallible> {
+    let groups = [Group { problem, candidates: files }];
+    tilewright_verify::batch(&verifier, &groups, 2, |_, _, verdict| -> Result<(), std::convert::Infallible> {
         got.push((Path::new(&verdict.candidate.path).file_stem().unwrap().to_owned(), verdict.verdict));
         Ok(())
     })

@@ -1,8 +1,10 @@
 //! One file a command.
 
+pub(crate) mod audit;
 pub(crate) mod doctor;
 pub(crate) mod executor;
 pub(crate) mod schema;
+pub(crate) mod session;
 pub(crate) mod verify;
 
 /// The caller asked for something that cannot be: exit status 2.

@@ -1,0 +1,111 @@
+//! What the commands that verify have in common: options, and the processes that serve them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use camino::Utf8Path;
+use indicatif::{ProgressBar, ProgressStyle};
+use tilewright_cell::{Zygote, ZygoteOptions, find_python};
+use tilewright_contract::{Profile, Target};
+use tilewright_replay::cuda;
+use tilewright_stage::{Cache, Stage, StageLimits, StageOptions};
+use tilewright_verify::{Device, Mode, Options, Verifier, parse_arch};
+
+use super::usage;
+use crate::args::{Common, RunArgs};
+
+/// A verifier, and the versions of what is behind it.
+pub(crate) struct Session {
+    pub(crate) verifier: Verifier,
+    pub(crate) torch: String,
+    pub(crate) triton: String,
+}
+
+/// Starts the zygote; seconds.
+pub(crate) fn start(options: Options, common: &Common) -> anyhow::Result<Session> {
+    let python = find_python(common.python.as_ref().map(|path| path.as_std_path()))?;
+    let zygote = Zygote::start(ZygoteOptions::new(python))?;
+    let versions = zygote.versions();
+    let cache = Cache::open(Cache::default_root()).context("failed to open the cache of compiled kernels")?;
+    let limits = StageLimits::default().within(options.timeout);
+    let stage = Stage::new(Arc::new(zygote), cache, StageOptions { strict: options.strict, limits });
+    Ok(Session { verifier: Verifier::new(stage, options), torch: versions.torch, triton: versions.triton })
+}
+
+/// Checked options. `keep`: a folder for intermediate documents.
+pub(crate) fn options(
+    run: &RunArgs,
+    profiles: &[String],
+    mode: Mode,
+    keep: Option<PathBuf>,
+) -> anyhow::Result<Options> {
+    let device: Device = run.target.parse().map_err(|error| usage(format!("{error}")))?;
+    let target = target(device, run.arch.as_deref())?;
+    if mode == Mode::Direct && device == Device::Cpu {
+        return Err(usage(
+            "--mode direct runs the candidate's own launches, which takes a GPU: give --target cuda:N on a machine that has one",
+        ));
+    }
+    Ok(Options {
+        device,
+        target,
+        profiles: profiles.iter().map(|name| profile(name)).collect::<anyhow::Result<_>>()?,
+        trials: run.trials,
+        seed: run.seed.unwrap_or_else(rand::random),
+        mode,
+        timeout: Duration::from_secs_f64(run.timeout),
+        strict: run.strict,
+        keep,
+    })
+}
+
+/// The asked architecture, or the device's own.
+fn target(device: Device, arch: Option<&str>) -> anyhow::Result<Target> {
+    let own = match device {
+        Device::Cpu => None,
+        Device::Cuda(ordinal) => {
+            let devices = cuda::devices().map_err(|why| usage(format!("--target {device}: {why}")))?;
+            let Some(info) = devices.get(ordinal) else {
+                return Err(usage(format!("--target {device}: this machine has {} CUDA devices", devices.len())));
+            };
+            Some(format!("sm_{}", info.arch))
+        }
+    };
+    let arch = arch.map(str::to_owned).or(own).unwrap_or_else(|| "sm_90".into());
+    let target = parse_arch(&arch).map_err(|error| usage(error.to_string()))?;
+    if target.backend == "hip" && device != Device::Cpu {
+        return Err(usage(format!("{arch} is compile-only: give --target cpu with it")));
+    }
+    Ok(target)
+}
+
+/// A profile by its name, or from a TOML file.
+fn profile(name: &str) -> anyhow::Result<Profile> {
+    if let Some(profile) = tilewright_judge::profile(name) {
+        return Ok(profile?);
+    }
+    if !Path::new(name).exists() {
+        let known = tilewright_judge::profile_names().collect::<Vec<_>>().join(", ");
+        return Err(usage(format!("unknown profile {name:?}: give one of {known}, or a TOML file")));
+    }
+    let text = std::fs::read_to_string(name).map_err(|error| usage(format!("failed to read {name}: {error}")))?;
+    Profile::parse(&text).map_err(|error| usage(format!("{name}: {error}")))
+}
+
+pub(crate) fn check_file(path: &Utf8Path, what: &str) -> anyhow::Result<()> {
+    if path.is_file() { Ok(()) } else { Err(usage(format!("no {what} file {path}"))) }
+}
+
+/// Progress with rate and remaining time, on stderr.
+pub(crate) fn progress(length: usize) -> anyhow::Result<ProgressBar> {
+    let style = ProgressStyle::with_template("{pos}/{len} [{elapsed} + {eta}] {per_sec} {msg}")
+        .context("failed to set the progress line up")?;
+    Ok(ProgressBar::new(length as u64).with_style(style))
+}
+
+/// What `--jobs` says, or the number of cores.
+pub(crate) fn jobs(asked: Option<std::num::NonZeroU32>) -> usize {
+    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), |n| n.get() as usize)
+}

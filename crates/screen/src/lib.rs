@@ -5,6 +5,7 @@
 
 mod cut;
 mod error;
+mod flow;
 mod names;
 mod parse;
 mod rules;
@@ -68,6 +69,8 @@ fn analyse(bytes: &[u8]) -> Result<Cut, ScreenError> {
     let pieces = cut::pieces(&source, &scopes, &names, &found);
     let mut findings = pieces.findings;
     findings.extend(rules::check(&module, &source, &scopes, &names, &found));
+    let flow = flow::analyse(&module, &source, &scopes, &names, &found);
+    findings.extend(flow.findings);
     findings.sort_by(|a, b| (a.line, a.column, &a.rule).cmp(&(b.line, b.column, &b.rule)));
-    Ok(Cut { module: pieces.module, kernels: pieces.kernels, findings, calls: Vec::new() })
+    Ok(Cut { module: pieces.module, kernels: pieces.kernels, findings, calls: flow.calls })
 }

@@ -446,6 +446,22 @@ pub(crate) fn keeps_annotation(annotation: &Expr, scope: ScopeId, names: &Names<
     }
 }
 
+/// The functions of the file that the body of one names.
+pub(crate) fn functions_used<'a>(def: &'a StmtFunctionDef, scopes: &Scopes<'a>) -> Vec<TextRange> {
+    let scope = scopes.opened_by(def.range());
+    let mut walker = Walker { hooks: Free { scopes, own: scope, needs: Vec::new() }, scope };
+    walker.visit_body(&def.body);
+    let mut found = Vec::new();
+    for need in walker.hooks.needs {
+        let bindings = scopes.get(need.key.0).bindings.get(need.key.1).map_or(&[][..], Vec::as_slice);
+        found.extend(bindings.iter().filter_map(|binding| match binding.kind {
+            BindingKind::Function(def) => Some(def.range()),
+            _ => None,
+        }));
+    }
+    found
+}
+
 struct Free<'s, 'a> {
     scopes: &'s Scopes<'a>,
     own: ScopeId,

@@ -11,6 +11,7 @@ use ruff_text_size::{Ranged, TextSize};
 use tilewright_contract::{Finding, Tier};
 
 use closure::{Closure, Needed};
+pub(crate) use closure::functions_used;
 pub(crate) use discover::{Discovered, discover};
 use emit::{Emitter, def_keyword};
 use obstacle::{Obstacle, Reason};

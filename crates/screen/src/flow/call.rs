@@ -1,0 +1,525 @@
+//! Calls: of functions of the file, of its classes, of kernels and of libraries.
+
+use ruff_python_ast::{Expr, ExprCall, Parameters};
+use ruff_text_size::{Ranged, TextRange};
+use smallvec::SmallVec;
+
+use super::engine::{Engine, ObjectKind};
+use super::intern::Sym;
+use super::library::{self, Gives};
+use super::value::{COMPUTED, ClassId, Effect, Guard, ObjId, STATE, Set, UnitId, Value};
+
+/// The arguments of a call.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Args {
+    pub(super) positional: SmallVec<[Set; 4]>,
+    pub(super) keywords: SmallVec<[(Sym, Set); 2]>,
+    /// What `*` and `**` add, at positions and under names that are not known.
+    pub(super) more: Option<Set>,
+}
+
+impl Args {
+    pub(super) fn of(positional: impl IntoIterator<Item = Set>) -> Self {
+        Self { positional: positional.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Any number of arguments, each one of a set.
+    pub(super) fn any(set: Set) -> Self {
+        Self { more: Some(set), ..Self::default() }
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Set> {
+        self.positional.iter().chain(self.keywords.iter().map(|(_, set)| set)).chain(&self.more)
+    }
+
+    pub(super) fn first(&self) -> Set {
+        self.positional.first().or(self.more.as_ref()).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn at(&self, index: usize) -> Option<&Set> {
+        self.positional.get(index).or(self.more.as_ref())
+    }
+}
+
+impl<'a> Engine<'_, 'a> {
+    pub(super) fn call_expr(&mut self, call: &'a ExprCall, whole: &'a Expr) -> Set {
+        if let Expr::Name(name) = &*call.func
+            && &*name.id == "super"
+            && call.arguments.args.is_empty()
+        {
+            return self.zero_argument_super();
+        }
+        let callee = self.expr(&call.func);
+        let args = self.arguments(call);
+        let (effect, result) = self.invoke_all(&callee, &args, call.range());
+        self.note(call.range(), effect, callee.open);
+        // A string method that can be folded.
+        if result.values() == [Value::Plain]
+            && matches!(&*call.func, Expr::Attribute(_))
+            && let Some(text) = self.names.string(whole, self.scope)
+        {
+            return self.text(&text);
+        }
+        result
+    }
+
+    fn arguments(&mut self, call: &'a ExprCall) -> Args {
+        let mut args = Args::default();
+        for argument in &call.arguments.args {
+            match argument {
+                Expr::Starred(starred) => {
+                    let set = self.expr(&starred.value);
+                    let each = self.iterate(&set);
+                    args.more.get_or_insert_default().join(&each);
+                }
+                _ if args.more.is_some() => {
+                    let set = self.expr(argument);
+                    args.more.get_or_insert_default().join(&set);
+                }
+                _ => {
+                    let set = self.expr(argument);
+                    args.positional.push(set);
+                }
+            }
+        }
+        for keyword in &call.arguments.keywords {
+            let set = self.expr(&keyword.value);
+            match &keyword.arg {
+                Some(name) => {
+                    let name = self.sym(name);
+                    args.keywords.push((name, set));
+                }
+                None => self.splat(&set, &mut args),
+            }
+        }
+        args
+    }
+
+    /// `**mapping`
+    fn splat(&mut self, mapping: &Set, args: &mut Args) {
+        for &value in mapping.values() {
+            let Value::Object(object) = value else {
+                let each = self.iterate(&Set::of(value).opened(mapping.open));
+                args.more.get_or_insert_default().join(&each);
+                continue;
+            };
+            let (entries, rest) = (self.objects[object as usize].keyed.clone(), self.objects[object as usize].rest);
+            for (name, cell) in entries {
+                let set = self.read(cell).opened(mapping.open);
+                args.keywords.push((name, set));
+            }
+            let set = self.read(rest);
+            if !set.is_empty() {
+                args.more.get_or_insert_default().join(&set);
+            }
+        }
+    }
+
+    fn zero_argument_super(&mut self) -> Set {
+        let unit = &self.units[self.unit as usize];
+        let (Some(class), Some(parameters)) = (unit.within, unit.parameters()) else {
+            return Set::unknown();
+        };
+        let Some(own) = parameters.iter_non_variadic_params().next() else { return Set::unknown() };
+        let own = self.name(&own.parameter.name);
+        let mut found = Set::default();
+        for &value in own.values() {
+            if let Value::Instance(receiver) | Value::Class(receiver) = value {
+                found.add(Value::Super(class, receiver));
+            }
+        }
+        found
+    }
+
+    /// Calls every value of a set.
+    pub(super) fn invoke_all(&mut self, callee: &Set, args: &Args, place: TextRange) -> (Effect, Set) {
+        if callee.is_empty() {
+            // Nothing is known to reach this place (yet).
+            let effect = if self.report.is_some() { Effect::Unknown } else { Effect::Clear };
+            return (effect, Set::default());
+        }
+        let mut result = Set::default();
+        let mut worst = Effect::Clear;
+        let several = callee.values().len() > 1;
+        for &value in callee.values() {
+            let (effect, set) = if several || callee.open {
+                self.under(callee.open, |it| it.invoke(value, args, place, callee.open))
+            } else {
+                self.invoke(value, args, place, false)
+            };
+            worst = worst.max(effect);
+            result.join(&set);
+        }
+        (worst, result.opened(callee.open))
+    }
+
+    /// Calls one value.
+    pub(super) fn invoke(&mut self, callee: Value, args: &Args, place: TextRange, open: bool) -> (Effect, Set) {
+        match callee {
+            Value::Plain | Value::Int(_) | Value::Str(_) => {
+                (Effect::Clear, Set::plain().opened(args.all().any(|set| self.is_open(set))))
+            }
+            Value::Path(path) => self.library_call(path, args, place),
+            Value::Function(unit) => (Effect::Clear, self.apply(unit, None, args)),
+            Value::Bound(unit, class) => (Effect::Clear, self.apply(unit, Some(Value::Instance(class)), args)),
+            Value::OfClass(unit, class) => (Effect::Clear, self.apply(unit, Some(Value::Class(class)), args)),
+            Value::Class(class) => (self.construct(class, args, place), Set::of(Value::Instance(class))),
+            Value::Instance(class) => self.call_instance(class, args, place),
+            Value::Super(..) => (Effect::Unknown, Set::unknown()),
+            // `kernel.warmup(…)`
+            Value::Kernel(_) => (Effect::Clear, Set::of(callee)),
+            Value::Launcher(kernel) => {
+                self.launch(kernel, args, open);
+                (Effect::Clear, Set::of(Value::Kernel(kernel)))
+            }
+            Value::Object(object) => self.call_object(object, args, place),
+            Value::ObjectMethod(object, name) => self.object_method(object, name, args, place),
+            Value::Tensor(_) => (Effect::Unknown, Set::unknown()),
+            Value::TensorMethod(origin, name) => self.tensor_method(origin, name, args),
+            Value::AttrGetter(names) => {
+                let mut found = args.first();
+                let names: Vec<String> = self.interner.text(names).split('.').map(str::to_owned).collect();
+                for name in names {
+                    let name = self.sym(&name);
+                    found = self.attribute(&found, name, place);
+                }
+                (Effect::Clear, found)
+            }
+            Value::MethodCaller(name) => {
+                let method = self.attribute(&args.first(), name, place);
+                self.invoke_all(&method, &Args::any(Set::plain()), place)
+            }
+            Value::ItemGetter => {
+                let each = self.iterate(&args.first());
+                (Effect::Clear, each)
+            }
+            Value::UnknownMethod(name) => {
+                let row = library::method_of_tensor(self.interner.text(name));
+                let plain = library::is_plain_method(self.interner.text(name));
+                let effect = if plain || row.effect == Effect::Clear { Effect::Clear } else { Effect::Unknown };
+                let effect = effect.max(self.call_back(args, place));
+                let mut result = Set::unknown();
+                args.all().for_each(|set| {
+                    result.join(set);
+                });
+                (effect, result)
+            }
+            Value::Unknown => {
+                let effect = Effect::Unknown.max(self.call_back(args, place));
+                let mut result = Set::unknown();
+                args.all().for_each(|set| {
+                    result.join(set);
+                });
+                (effect, result)
+            }
+            Value::Any => {
+                self.call_back(args, place);
+                let mut result = Set::unknown();
+                result.add(Value::Tensor(COMPUTED));
+                (Effect::Compute, result)
+            }
+        }
+    }
+
+    /// Calls a function of the file.
+    pub(super) fn apply(&mut self, unit: UnitId, receiver: Option<Value>, args: &Args) -> Set {
+        if let Some(parameters) = self.units[unit as usize].parameters() {
+            self.bind_parameters(unit, parameters, receiver, args);
+        }
+        let guard = self.reached();
+        self.reach(unit, guard);
+        let result = self.units[unit as usize].result;
+        self.read(result)
+    }
+
+    fn bind_parameters(&mut self, unit: UnitId, parameters: &'a Parameters, receiver: Option<Value>, args: &Args) {
+        let scope = self.units[unit as usize].scope;
+        let mut given = receiver.map(Set::of).into_iter().chain(args.positional.iter().cloned());
+        let mut bound: SmallVec<[Sym; 8]> = SmallVec::new();
+        for parameter in parameters.posonlyargs.iter().chain(&parameters.args) {
+            let name = self.sym(&parameter.parameter.name);
+            let cell = self.variable(scope, name);
+            if let Some(set) = given.next() {
+                self.write(cell, &set);
+                bound.push(name);
+            } else if let Some(more) = &args.more {
+                self.write(cell, more);
+            }
+        }
+        let extra: SmallVec<[Set; 4]> = given.collect();
+        if let Some(vararg) = &parameters.vararg {
+            let object = self.object(vararg.range(), 0, ObjectKind::Container);
+            for (index, set) in extra.iter().enumerate() {
+                let cell = self.indexed(object, index);
+                self.write(cell, set);
+            }
+            let rest = self.objects[object as usize].rest;
+            args.more.iter().for_each(|more| self.write(rest, more));
+            let name = self.sym(&vararg.name);
+            let cell = self.variable(scope, name);
+            self.write(cell, &Set::of(Value::Object(object)));
+        }
+        let names: SmallVec<[Sym; 8]> = parameters
+            .args
+            .iter()
+            .chain(&parameters.kwonlyargs)
+            .map(|parameter| self.interner.sym(&parameter.parameter.name))
+            .collect();
+        if let Some(more) = &args.more {
+            for parameter in &parameters.kwonlyargs {
+                let name = self.sym(&parameter.parameter.name);
+                let cell = self.variable(scope, name);
+                self.write(cell, more);
+            }
+        }
+        let rest = parameters.kwarg.as_ref().map(|kwarg| {
+            let object = self.object(kwarg.range(), 0, ObjectKind::Container);
+            let name = self.sym(&kwarg.name);
+            let cell = self.variable(scope, name);
+            self.write(cell, &Set::of(Value::Object(object)));
+            object
+        });
+        for (name, set) in &args.keywords {
+            let cell = match rest {
+                _ if names.contains(name) => self.variable(scope, *name),
+                Some(object) => self.element(object, *name),
+                None => continue,
+            };
+            self.write(cell, set);
+        }
+        if let (Some(object), Some(more)) = (rest, &args.more) {
+            let rest = self.objects[object as usize].rest;
+            self.write(rest, more);
+        }
+    }
+
+    /// What parameters are by default.
+    pub(super) fn defaults(&mut self, unit: UnitId, parameters: &'a Parameters) {
+        let scope = self.units[unit as usize].scope;
+        for parameter in parameters.iter_non_variadic_params() {
+            if let Some(default) = &parameter.default {
+                let set = self.expr(default);
+                let name = self.sym(&parameter.parameter.name);
+                let cell = self.variable(scope, name);
+                self.write(cell, &set);
+            }
+        }
+    }
+
+    fn construct(&mut self, class: ClassId, args: &Args, place: TextRange) -> Effect {
+        let mut effect = Effect::Clear;
+        let mut own = false;
+        for name in ["__new__", "__init__", "__post_init__"] {
+            let name = self.sym(name);
+            let method = self.instance_attribute(class, name, place);
+            let known: SmallVec<[Value; 2]> =
+                method.values().iter().copied().filter(|value| matches!(value, Value::Bound(..))).collect();
+            for value in known {
+                own = true;
+                effect = effect.max(self.invoke(value, args, place, method.open).0);
+            }
+        }
+        if !own {
+            // Fields of a dataclass or a named tuple, or what a base of a library is given.
+            let any = self.attribute_cell(class, self.any_name);
+            let sets: SmallVec<[Set; 4]> = args.positional.iter().chain(&args.more).cloned().collect();
+            sets.iter().for_each(|set| self.write(any, set));
+            for (name, set) in &args.keywords {
+                let cell = self.attribute_cell(class, *name);
+                self.write(cell, set);
+            }
+        }
+        effect
+    }
+
+    fn call_instance(&mut self, class: ClassId, args: &Args, place: TextRange) -> (Effect, Set) {
+        let (mut effect, mut result, mut known) = (Effect::Clear, Set::default(), false);
+        for name in ["__call__", "forward"] {
+            let name = self.sym(name);
+            let method = self.instance_attribute(class, name, place);
+            let foreign = |value: &Value| matches!(value, Value::Path(_) | Value::UnknownMethod(_));
+            if method.is_empty() || (method.values().iter().all(foreign) && name == self.sym("__call__")) {
+                continue;
+            }
+            known = true;
+            let (worst, set) = self.invoke_all(&method, args, place);
+            effect = effect.max(worst);
+            result.join(&set);
+        }
+        if known { (effect, result) } else { (Effect::Unknown, Set::unknown()) }
+    }
+
+    /// What `a + b` and the like call on instances.
+    pub(super) fn operators(&mut self, class: ClassId, result: &mut Set) {
+        let scope = self.classes[class as usize].scope;
+        let names: Vec<&str> = self.scopes.get(scope).bindings.keys().copied().collect();
+        for name in names {
+            let dunder = name.starts_with("__") && !matches!(name, "__init__" | "__call__" | "__new__" | "__class__");
+            if !dunder {
+                continue;
+            }
+            let name = self.sym(name);
+            let cell = self.variable(scope, name);
+            for &value in self.read(cell).values() {
+                if let Value::Function(unit) = value {
+                    let set = self.apply(unit, Some(Value::Instance(class)), &Args::any(Set::unknown()));
+                    result.join(&set);
+                }
+            }
+        }
+    }
+
+    fn call_object(&mut self, object: ObjId, args: &Args, place: TextRange) -> (Effect, Set) {
+        match self.objects[object as usize].kind {
+            ObjectKind::Partial => {
+                let functions = self.objects[object as usize].rest;
+                let functions = self.read(functions);
+                let mut all = Args::default();
+                let mut rest = Vec::new();
+                for (key, cell) in self.objects[object as usize].keyed.clone() {
+                    let set = self.read(cell);
+                    if self.interner.text(key) == "#*" {
+                        all.more = Some(set);
+                    } else if self.interner.text(key).starts_with('#') {
+                        rest.push(set);
+                    } else {
+                        all.keywords.push((key, set));
+                    }
+                }
+                all.positional.extend(rest);
+                all.positional.extend(args.positional.iter().cloned());
+                all.keywords.extend(args.keywords.iter().cloned());
+                if let Some(more) = &args.more {
+                    all.more.get_or_insert_default().join(more);
+                }
+                self.invoke_all(&functions, &all, place)
+            }
+            ObjectKind::Chain => {
+                let layers = self.elements(object);
+                let (mut effect, mut result) = (Effect::Clear, Set::default());
+                for _ in 0..2 {
+                    let mut args = args.clone();
+                    if let Some(first) = args.positional.first_mut() {
+                        first.join(&result);
+                    }
+                    let (worst, set) = self.invoke_all(&layers, &args, place);
+                    effect = effect.max(worst);
+                    result.join(&set);
+                }
+                (effect, result)
+            }
+            _ => (Effect::Unknown, Set::unknown()),
+        }
+    }
+
+    fn tensor_method(&mut self, origin: u32, name: Sym, args: &Args) -> (Effect, Set) {
+        let text = self.interner.text(name);
+        let row = library::method_of_tensor(text);
+        let open = args.all().any(|set| set.open);
+        match text {
+            "type" if args.all().next().is_none() => return (Effect::Clear, Set::plain()),
+            "item" | "tolist" | "numpy" | "__len__" | "__bool__" | "__float__" | "__int__" | "__index__" => {
+                return (row.effect, Set::plain().opened(true));
+            }
+            "copy_" | "set_" => {
+                let from = args.first();
+                self.copy(origin, &from);
+            }
+            _ => {}
+        }
+        let result = match row.gives {
+            Gives::Moved => Set::of(Value::Tensor(origin)),
+            Gives::Memory => Set::of(Value::Tensor(STATE)),
+            Gives::Computed => Set::of(Value::Tensor(COMPUTED)),
+            _ => Set::plain(),
+        };
+        (row.effect, result.opened(row.open || open))
+    }
+
+    /// A library calls functions among its arguments, or among their elements: back into the file, or torch.
+    pub(super) fn call_back(&mut self, args: &Args, place: TextRange) -> Effect {
+        let mut effect = Effect::Clear;
+        let mut given = Set::default();
+        args.all().for_each(|set| {
+            given.join(set);
+        });
+        let mut inner = Set::default();
+        for &value in given.values() {
+            if let Value::Object(object) = value {
+                inner.join(&self.elements(object));
+            }
+        }
+        given.join(&inner);
+        let data: Set = {
+            let mut data = Set::of(Value::Plain);
+            for &value in given.values() {
+                if matches!(value, Value::Tensor(_) | Value::Unknown) {
+                    data.add(value);
+                }
+            }
+            data
+        };
+        let before = (self.guard, self.unit);
+        for &value in given.values() {
+            match value {
+                Value::Function(_) | Value::Bound(..) | Value::OfClass(..) => {
+                    // A function that is handed over at import may be called in `forward`.
+                    let unit = match value {
+                        Value::Function(unit) | Value::Bound(unit, _) | Value::OfClass(unit, _) => unit,
+                        _ => continue,
+                    };
+                    self.invoke(value, &Args::any(data.clone()), place, false);
+                    let guard = self.reached().max(Guard::Settled);
+                    self.reach(unit, guard);
+                }
+                Value::Path(path) if self.call_row(path).effect == Effect::Compute => effect = Effect::Compute,
+                Value::TensorMethod(_, name) => {
+                    effect = effect.max(library::method_of_tensor(self.interner.text(name)).effect);
+                }
+                Value::MethodCaller(name) => {
+                    effect = effect.max(library::method_of_tensor(self.interner.text(name)).effect);
+                }
+                Value::Any => effect = Effect::Compute,
+                Value::Object(object) if self.objects[object as usize].kind == ObjectKind::Partial => {
+                    effect = effect.max(self.call_object(object, &Args::any(data.clone()), place).0);
+                }
+                _ => {}
+            }
+        }
+        (self.guard, self.unit) = before;
+        effect
+    }
+
+    fn launch(&mut self, kernel: u32, args: &Args, open: bool) {
+        let _ = open;
+        let mut given = Set::default();
+        args.all().for_each(|set| {
+            given.join(set);
+        });
+        let mut inner = Set::default();
+        for &value in given.values() {
+            if let Value::Object(object) = value {
+                inner.join(&self.elements(object));
+            }
+        }
+        given.join(&inner);
+        let forward = self.reached() != Guard::Never;
+        let mut any = false;
+        for &value in given.values() {
+            match value {
+                Value::Tensor(origin) if forward => {
+                    any = true;
+                    if !self.launched.contains(&origin) {
+                        self.launched.push(origin);
+                    }
+                }
+                Value::Kernel(other) => self.launches(other, false),
+                Value::Unknown | Value::Any => self.launched_unknown |= forward,
+                _ => {}
+            }
+        }
+        // Addresses tell nothing about the memory behind them.
+        self.launched_unknown |= forward && !any;
+        self.launches(kernel, forward);
+    }
+}

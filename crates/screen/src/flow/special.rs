@@ -1,0 +1,591 @@
+//! Library functions that lead to other values: `getattr`, `partial`, `map`, `nn.Sequential` and the like.
+
+use ruff_text_size::TextRange;
+
+use super::call::Args;
+use super::engine::{Body, Engine, ObjectKind};
+use super::intern::Sym;
+use super::library::{self, Gives};
+use super::value::{COMPUTED, Effect, ObjId, PLACES, Set, Value};
+
+impl<'a> Engine<'_, 'a> {
+    /// Calls something imported or built in.
+    pub(super) fn library_call(&mut self, path: Sym, args: &Args, place: TextRange) -> (Effect, Set) {
+        let name = self.interner.text(path).to_owned();
+        if let Some(result) = self.special(&name, args, place) {
+            return result;
+        }
+        if let Some(name) = name.strip_prefix("torch.ops.")
+            && let Some(found) = self.custom_op(name, args, place)
+        {
+            return found;
+        }
+        let row = self.call_row(path);
+        let open = row.open || args.all().any(|set| set.open);
+        let mut effect = row.effect;
+        if library::is_arithmetic(&name) {
+            effect = effect.max(self.arithmetic_on(args));
+            if effect == Effect::Compute {
+                return (effect, Set::of(Value::Tensor(COMPUTED)).opened(open));
+            }
+        }
+        if row.calls {
+            effect = effect.max(self.call_back(args, place));
+        }
+        let mut result = match row.gives {
+            Gives::Plain => Set::plain().opened(args.all().any(|set| self.is_open(set) && !set.has_tensor())),
+            Gives::Memory => Set::of(Value::Tensor(PLACES + place.start().to_u32())),
+            Gives::Moved => self.tensors(args),
+            Gives::Computed => Set::of(Value::Tensor(COMPUTED)),
+            Gives::Instance => match self.interner.result(path) {
+                Some(instance) => Set::of(Value::Path(instance)),
+                None => Set::unknown(),
+            },
+            Gives::Arguments => {
+                let mut all = Set::default();
+                args.all().for_each(|set| {
+                    all.join(set);
+                });
+                if all.values().iter().any(|value| matches!(value, Value::Object(_))) {
+                    let sets: Vec<Set> = args.all().cloned().collect();
+                    let made = self.collect(&sets.iter().collect::<Vec<_>>(), place);
+                    all.join(&made);
+                }
+                if all.is_empty() {
+                    all = self.collect(&[], place);
+                }
+                all
+            }
+            Gives::Unknown => {
+                let mut all = Set::unknown();
+                args.all().for_each(|set| {
+                    all.join(set);
+                });
+                all
+            }
+        };
+        // Instances of torch's classes hold what they were made from.
+        if row.gives == Gives::Instance && (name.starts_with("triton.tools") || name.ends_with("TensorDescriptor")) {
+            result.join(&self.tensors(args));
+        }
+        (effect, result.opened(open))
+    }
+
+    /// The tensors among arguments and their elements.
+    fn tensors(&mut self, args: &Args) -> Set {
+        let mut found = Set::default();
+        let mut rest = false;
+        for set in args.all() {
+            found.open |= set.open;
+            for &value in set.values() {
+                match value {
+                    Value::Tensor(_) => {
+                        found.add(value);
+                    }
+                    Value::Object(object) => {
+                        for &value in self.elements(object).values() {
+                            if matches!(value, Value::Tensor(_)) {
+                                found.add(value);
+                            }
+                        }
+                    }
+                    Value::Unknown => rest = true,
+                    _ => {}
+                }
+            }
+        }
+        if found.is_empty() || rest {
+            found.add(Value::Tensor(super::value::STATE));
+        }
+        found
+    }
+
+    /// The effect of a builtin that does arithmetic on its arguments or on their elements.
+    fn arithmetic_on(&mut self, args: &Args) -> Effect {
+        let mut effect = Effect::Clear;
+        for set in args.all() {
+            for &value in set.values() {
+                let inner = match value {
+                    Value::Object(object) => self.elements(object),
+                    _ => Set::of(value),
+                };
+                if inner.has_tensor() || inner.values().contains(&Value::Any) {
+                    return Effect::Compute;
+                }
+                if inner.values().contains(&Value::Unknown) {
+                    effect = Effect::Unknown;
+                }
+            }
+        }
+        effect
+    }
+
+    fn special(&mut self, name: &str, args: &Args, place: TextRange) -> Option<(Effect, Set)> {
+        let clear = |set: Set| Some((Effect::Clear, set));
+        match name {
+            "builtins.getattr" => {
+                let base = args.first();
+                let names = args.at(1).cloned().unwrap_or_default();
+                let mut found = self.attribute_named(&base, &names, place);
+                if let Some(default) = args.positional.get(2) {
+                    // Which of the two it is depends on the object.
+                    let tensor = found.values().iter().any(|value| matches!(value, Value::TensorMethod(..)));
+                    found.join(default);
+                    found.open |= tensor;
+                }
+                clear(found)
+            }
+            "builtins.setattr" | "builtins.object.__setattr__" | "builtins.type.__setattr__" => {
+                let base = args.first();
+                let value = args.at(2).cloned().unwrap_or_default();
+                match args.at(1).and_then(|names| self.strings(names)) {
+                    Some(names) => names.into_iter().for_each(|name| self.set_attribute(&base, Some(name), &value)),
+                    None => self.set_attribute(&base, None, &value),
+                }
+                clear(Set::plain())
+            }
+            "builtins.vars" | "builtins.globals" | "builtins.locals" => {
+                let first = args.first();
+                let kind = if first.is_empty() { ObjectKind::Globals } else { ObjectKind::Namespace };
+                let object = self.object(place, 4, kind);
+                let rest = self.objects[object as usize].rest;
+                self.write(rest, &first);
+                clear(Set::of(Value::Object(object)))
+            }
+            "builtins.type" => clear(self.type_of(&args.first(), place)),
+            "builtins.isinstance" | "builtins.issubclass" => {
+                let open = self.is_open_class_test(&args.first(), &args.at(1).cloned().unwrap_or_default());
+                clear(Set::plain().opened(open))
+            }
+            "builtins.hasattr" => {
+                let first = args.first();
+                clear(Set::plain().opened(first.open || !first.is_inert()))
+            }
+            "builtins.super" => {
+                let mut found = Set::default();
+                for &class in args.first().values() {
+                    for &receiver in args.at(1).cloned().unwrap_or_default().values() {
+                        if let (Value::Class(class), Value::Instance(receiver)) = (class, receiver) {
+                            found.add(Value::Super(class, receiver));
+                        }
+                    }
+                }
+                clear(found)
+            }
+            "builtins.__import__" | "importlib.import_module" => {
+                let mut found = Set::default();
+                match self.strings(&args.first()) {
+                    Some(names) => names.into_iter().for_each(|name| {
+                        let module = crate::names::canonical(self.interner.text(name));
+                        found.add(self.path(&module));
+                    }),
+                    None => {
+                        found.add(Value::Any);
+                    }
+                }
+                clear(found.opened(args.first().open))
+            }
+            "functools.partial" | "functools.partialmethod" => {
+                let object = self.object(place, 5, ObjectKind::Partial);
+                let rest = self.objects[object as usize].rest;
+                self.write(rest, &args.first());
+                for (index, set) in args.positional.iter().skip(1).enumerate() {
+                    let cell = self.indexed(object, index);
+                    self.write(cell, set);
+                }
+                for (name, set) in &args.keywords {
+                    let cell = self.element(object, *name);
+                    self.write(cell, set);
+                }
+                if let Some(more) = &args.more {
+                    let key = self.sym("#*");
+                    let cell = self.element(object, key);
+                    self.write(cell, more);
+                }
+                clear(Set::of(Value::Object(object)))
+            }
+            "builtins.map" | "builtins.filter" | "itertools.starmap" | "functools.reduce" | "itertools.accumulate" => {
+                self.mapped(name, args, place)
+            }
+            "operator.attrgetter" | "operator.methodcaller" => {
+                let mut found = Set::default().opened(args.first().open);
+                match self.strings(&args.first()) {
+                    Some(names) => names.into_iter().for_each(|attr| {
+                        let caller = name.ends_with("methodcaller");
+                        found.add(if caller { Value::MethodCaller(attr) } else { Value::AttrGetter(attr) });
+                    }),
+                    None => {
+                        found.add(Value::Any);
+                    }
+                }
+                clear(found)
+            }
+            "operator.itemgetter" => clear(Set::of(Value::ItemGetter)),
+            "operator.getitem" => {
+                let index = args.at(1).cloned().unwrap_or_default();
+                clear(self.item(&args.first(), &index, place))
+            }
+            "operator.call" => {
+                let rest = Args { positional: args.positional.iter().skip(1).cloned().collect(), ..args.clone() };
+                Some(self.invoke_all(&args.first(), &rest, place))
+            }
+            "types.MethodType" => clear(self.method_type(args)),
+            "types.SimpleNamespace"
+            | "collections.namedtuple"
+            | "builtins.dict"
+            | "collections.OrderedDict"
+            | "collections.defaultdict"
+            | "collections.deque"
+            | "builtins.list"
+            | "builtins.tuple"
+            | "builtins.set"
+            | "builtins.frozenset"
+            | "builtins.reversed"
+            | "builtins.iter"
+            | "builtins.sorted"
+            | "itertools.chain"
+            | "itertools.cycle"
+            | "itertools.islice"
+            | "torch.nn.ModuleList"
+            | "torch.nn.ModuleDict"
+            | "torch.nn.ParameterList"
+            | "torch.nn.ParameterDict" => clear(self.container(args, place, ObjectKind::Container)),
+            "torch.nn.Sequential" => clear(self.container(args, place, ObjectKind::Chain)),
+            "builtins.zip" | "builtins.enumerate" => clear(self.zipped(name, args, place)),
+            "builtins.next" => {
+                let each = self.iterate(&args.first());
+                clear(each.opened(true))
+            }
+            "triton.jit" | "triton.jit()" => {
+                let mut found = Set::default();
+                for &value in args.first().values() {
+                    found.add(match value {
+                        Value::Function(unit) => Value::Kernel(unit),
+                        other => other,
+                    });
+                }
+                if found.is_empty() {
+                    return None;
+                }
+                clear(found)
+            }
+            "torch.library.wrap_triton" | "torch._library.triton.wrap_triton" => clear(args.first()),
+            "torch.library.custom_op" | "torch.library.triton_op" => {
+                if let Some(names) = self.strings(&args.first()) {
+                    let object = self.object(place, 6, ObjectKind::Namespace);
+                    for name in names {
+                        let cell = self.element(object, name);
+                        self.write(cell, &Set::plain());
+                    }
+                    if let Some(function) = args.positional.get(1) {
+                        self.register_op(object, function);
+                        return clear(function.clone());
+                    }
+                    // The decorator registers what it is applied to.
+                    return clear(Set::of(Value::ObjectMethod(object, self.any_name)));
+                }
+                None
+            }
+            "contextlib.contextmanager" | "contextlib.asynccontextmanager" => clear(args.first()),
+            _ => None,
+        }
+    }
+
+    fn register_op(&mut self, object: ObjId, function: &Set) {
+        for (name, _) in self.objects[object as usize].keyed.clone() {
+            let op = self.interner.text(name).replace("::", ".");
+            let op = self.sym(&op);
+            let cell = match self.ops.get(&op) {
+                Some(&cell) => cell,
+                None => {
+                    let cell = self.new_cell();
+                    self.ops.insert(op, cell);
+                    cell
+                }
+            };
+            self.write(cell, function);
+        }
+    }
+
+    /// `torch.ops.ns.name(…)` of an operator that the file registers.
+    fn custom_op(&mut self, name: &str, args: &Args, place: TextRange) -> Option<(Effect, Set)> {
+        let op = name.split('.').take(2).collect::<Vec<_>>().join(".");
+        let op = self.sym(&op);
+        let &cell = self.ops.get(&op)?;
+        let functions = self.read(cell);
+        Some(self.invoke_all(&functions, args, place))
+    }
+
+    fn type_of(&mut self, of: &Set, place: TextRange) -> Set {
+        let mut found = Set::default().opened(of.open);
+        for &value in of.values() {
+            match value {
+                Value::Instance(class) => {
+                    found.add(Value::Class(class));
+                }
+                Value::Plain | Value::Int(_) | Value::Str(_) | Value::Object(_) => {
+                    found.add(Value::Plain);
+                }
+                Value::Tensor(_) => {
+                    found.add(self.path("torch.Tensor"));
+                    found.open = true;
+                }
+                _ => {
+                    found.add(Value::Unknown);
+                    found.open = true;
+                }
+            }
+        }
+        let _ = place;
+        found
+    }
+
+    /// Whether `isinstance(first, classes)` may tell a fake tensor from a real one.
+    fn is_open_class_test(&mut self, first: &Set, classes: &Set) -> bool {
+        if first.open || classes.open {
+            return true;
+        }
+        if first.is_inert() {
+            return false;
+        }
+        let mut all = Set::default();
+        for &value in classes.values() {
+            match value {
+                Value::Object(object) => all.join(&self.elements(object)),
+                _ => all.add(value),
+            };
+        }
+        !all.values().iter().all(|value| match value {
+            Value::Path(path) => {
+                let path = self.interner.text(*path);
+                path == "torch.Tensor" || path.starts_with("builtins.") || path.starts_with("typing.")
+            }
+            Value::Plain => true,
+            _ => false,
+        })
+    }
+
+    /// `map(function, values)` and its kin.
+    fn mapped(&mut self, name: &str, args: &Args, place: TextRange) -> Option<(Effect, Set)> {
+        let values: Vec<Set> = args.positional.iter().skip(1).chain(&args.more).cloned().collect();
+        let mut each: Vec<Set> = values.iter().map(|set| self.iterate(set)).collect();
+        if name == "itertools.starmap" {
+            each = each.iter().map(|set| self.iterate(set)).collect();
+        }
+        let function = args.first();
+        let call = match name {
+            "functools.reduce" | "itertools.accumulate" => {
+                let mut all = Set::default();
+                each.iter().chain(values.get(1)).for_each(|set| {
+                    all.join(set);
+                });
+                Args::of([all.clone(), all])
+            }
+            "itertools.starmap" => Args::any(each.into_iter().next().unwrap_or_default()),
+            _ => Args::of(each.iter().cloned()),
+        };
+        let (effect, mut result) = if function.values() == [Value::Plain] {
+            (Effect::Clear, values.first().cloned().unwrap_or_default())
+        } else {
+            self.invoke_all(&function, &call, place)
+        };
+        if name == "functools.reduce" {
+            return Some((effect, result));
+        }
+        if name == "builtins.filter" {
+            result = call.first();
+        }
+        let object = self.object(place, 1, ObjectKind::Container);
+        self.add_to(object, &result);
+        Some((effect, Set::of(Value::Object(object))))
+    }
+
+    fn method_type(&mut self, args: &Args) -> Set {
+        let mut found = Set::default();
+        for &function in args.first().values() {
+            for &receiver in args.at(1).cloned().unwrap_or_default().values() {
+                found.add(match (function, receiver) {
+                    (Value::Function(unit), Value::Instance(class)) => Value::Bound(unit, class),
+                    (other, _) => other,
+                });
+            }
+        }
+        found
+    }
+
+    /// A container made from arguments: mappings keep their keys.
+    fn container(&mut self, args: &Args, place: TextRange, kind: ObjectKind) -> Set {
+        let object = self.object(place, 1, kind);
+        for set in args.all().cloned().collect::<Vec<_>>() {
+            let pairs: Vec<Value> = set.values().to_vec();
+            for value in pairs {
+                match value {
+                    Value::Object(_) => self.pour(object, &Set::of(value).opened(set.open)),
+                    _ => self.add_to(object, &Set::of(value).opened(set.open)),
+                }
+            }
+        }
+        // `dict([(key, value)])`: the elements of elements.
+        let inner = self.elements(object);
+        for &value in inner.values() {
+            if let Value::Object(pair) = value
+                && pair != object
+            {
+                let set = self.elements(pair);
+                self.add_to(object, &set);
+            }
+        }
+        for (name, set) in &args.keywords {
+            let cell = self.element(object, *name);
+            self.write(cell, set);
+        }
+        Set::of(Value::Object(object))
+    }
+
+    /// `zip` and `enumerate`: an iterator over tuples whose parts are told apart.
+    fn zipped(&mut self, name: &str, args: &Args, place: TextRange) -> Set {
+        let object = self.object(place, 1, ObjectKind::Container);
+        let pair = self.object(place, 2, ObjectKind::Container);
+        let mut parts: Vec<Set> = args.positional.iter().chain(&args.more).cloned().collect();
+        let open = parts.iter().any(|set| set.open);
+        if name == "builtins.enumerate" {
+            parts.truncate(1);
+            parts.insert(0, Set::plain());
+        }
+        for (index, set) in parts.iter().enumerate() {
+            let each = self.iterate(set);
+            let cell = self.indexed(pair, index);
+            self.write(cell, &each);
+        }
+        self.add_to(object, &Set::of(Value::Object(pair)));
+        Set::of(Value::Object(object)).opened(open)
+    }
+
+    /// `values.append(x)`, `table.get(key)`, `table.items()`, …
+    pub(super) fn object_method(&mut self, object: ObjId, name: Sym, args: &Args, place: TextRange) -> (Effect, Set) {
+        let clear = |set: Set| (Effect::Clear, set);
+        if name == self.any_name {
+            let function = args.first();
+            self.register_op(object, &function);
+            return clear(function);
+        }
+        let method = self.interner.text(name).to_owned();
+        let kind = self.objects[object as usize].kind;
+        match method.as_str() {
+            "get" | "pop" | "setdefault" | "__getitem__" => {
+                let key = args.first();
+                let base = Set::of(Value::Object(object));
+                let mut found = match args.positional.is_empty() {
+                    true => self.elements(object),
+                    false => self.item(&base, &key, place),
+                };
+                // Which one it is depends on whether the key is there.
+                if let Some(default) = args.positional.get(1) {
+                    found.join(default);
+                    if method == "setdefault" {
+                        self.store(object, &key, default);
+                    }
+                } else if method == "get" {
+                    found.add(Value::Plain);
+                }
+                clear(found.opened(self.is_open(&key)))
+            }
+            "append" | "add" | "appendleft" | "extend" | "update" | "insert" | "remove" | "sort" | "reverse"
+            | "rotate" | "clear" | "discard" | "__setitem__" | "__ior__" | "__iadd__" | "push" => {
+                if kind == ObjectKind::Namespace {
+                    let of = self.elements(object);
+                    let values: Vec<Set> = args.all().cloned().collect();
+                    for value in values {
+                        let each = self.iterate(&value);
+                        self.set_attribute(&of, None, &each);
+                    }
+                    return clear(Set::plain());
+                }
+                for set in args.all().cloned().collect::<Vec<_>>() {
+                    match method.as_str() {
+                        "extend" | "update" | "__ior__" | "__iadd__" => self.pour(object, &set),
+                        _ => self.add_to(object, &set),
+                    }
+                }
+                if !matches!(method.as_str(), "append" | "add" | "extend" | "update" | "__setitem__") {
+                    // Places move: any element may be anywhere.
+                    let all = self.elements(object);
+                    self.add_to(object, &all);
+                }
+                for (name, set) in &args.keywords {
+                    let cell = self.element(object, *name);
+                    self.write(cell, set);
+                }
+                clear(Set::plain())
+            }
+            "items" => {
+                let pair = self.object(place, 2, ObjectKind::Container);
+                let list = self.object(place, 1, ObjectKind::Container);
+                let mut keys = Set::plain();
+                for (key, _) in self.objects[object as usize].keyed.clone() {
+                    if !self.interner.text(key).starts_with('#') {
+                        keys.add(Value::Str(key));
+                    }
+                }
+                let values = self.elements(object);
+                let (first, second) = (self.indexed(pair, 0), self.indexed(pair, 1));
+                self.write(first, &keys);
+                self.write(second, &values);
+                self.add_to(list, &Set::of(Value::Object(pair)));
+                clear(Set::of(Value::Object(list)))
+            }
+            "values" | "copy" | "children" | "modules" | "__iter__" => clear(Set::of(Value::Object(object))),
+            "keys" => clear(Set::of(Value::Object(object))),
+            "popitem" | "popleft" | "__next__" | "send" => {
+                let each = self.elements(object);
+                clear(each.opened(true))
+            }
+            "index" | "count" | "__len__" | "__contains__" => clear(Set::plain()),
+            "forward" | "__call__" => self.invoke(Value::Object(object), args, place, false),
+            "parameters"
+            | "named_parameters"
+            | "to"
+            | "cuda"
+            | "half"
+            | "float"
+            | "train"
+            | "eval"
+            | "register_forward_hook"
+            | "register_forward_pre_hook"
+            | "requires_grad_"
+            | "add_module"
+            | "register_module"
+            | "apply" => {
+                for set in args.all().cloned().collect::<Vec<_>>() {
+                    self.add_to(object, &set);
+                }
+                (self.call_back(args, place), Set::of(Value::Object(object)))
+            }
+            _ if kind == ObjectKind::Namespace || kind == ObjectKind::Globals => (Effect::Unknown, Set::unknown()),
+            _ => {
+                // An attribute of a `SimpleNamespace`, or a method that is not known.
+                let values = self.elements(object);
+                let callable: Vec<Value> = values
+                    .values()
+                    .iter()
+                    .copied()
+                    .filter(|value| !matches!(value, Value::Plain | Value::Int(_) | Value::Str(_) | Value::Tensor(_)))
+                    .collect();
+                let mut result = Set::unknown();
+                let mut effect = Effect::Unknown;
+                for value in callable {
+                    let (worst, set) = self.invoke(value, args, place, true);
+                    effect = effect.max(worst);
+                    result.join(&set);
+                }
+                (effect, result)
+            }
+        }
+    }
+
+    /// The unit of a function definition, registered as a kernel where it is one.
+    pub(super) fn function_value(&mut self, def: &'a ruff_python_ast::StmtFunctionDef) -> Value {
+        let unit = self.unit_of(Body::Function(def), def.range, self.class);
+        if self.found.jitted.contains_key(&def.range) { Value::Kernel(unit) } else { Value::Function(unit) }
+    }
+}

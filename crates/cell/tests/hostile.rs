@@ -228,6 +228,24 @@ fn dangerous_system_calls_are_refused() {
     assert_refused(&probe(json!({"do": "calls"})).answer());
 }
 
+/// Files of Python and the system are the same for all jobs, so nobody may leave or see a mark on them.
+#[test]
+fn files_that_all_jobs_read_are_no_channel() {
+    assert_refused(&probe(json!({"do": "shared_files", "other": zygote().pid()})).answer());
+}
+
+#[test]
+fn other_processes_keep_their_pace() {
+    assert_refused(&probe(json!({"do": "schedule", "other": zygote().pid()})).answer());
+}
+
+#[test]
+fn what_the_memory_limit_does_not_count_is_bounded_by_itself() {
+    let limits = probe(json!({"do": "limits"})).answer();
+    assert!(limits["stack"].as_i64().is_some_and(|bytes| (1..=64 << 20).contains(&bytes)), "{limits}");
+    assert_eq!(limits["core"], 0);
+}
+
 #[test]
 fn a_child_has_only_its_own_descriptors() {
     let waiting = probe(json!({"do": "sleep"})).with(short);

@@ -190,14 +190,54 @@ def do_calls(scratch: str) -> Any:
         "mount": 165, "umount2": 166, "unshare": 272, "setns": 308, "bpf": 321, "perf_event_open": 298, "keyctl": 250,
         "userfaultfd": 323, "kexec_load": 246, "memfd_create": 319, "shmget": 29, "setsid": 112, "personality": 135,
         "io_uring_setup": 425, "clone3": 435, "open_by_handle_at": 304, "setresuid": 117, "fchmodat2": 452,
+        "inotify_init": 253, "inotify_init1": 294, "inotify_add_watch": 254, "flock": 73, "quotactl_fd": 443,
+        "setxattrat": 463, "open_tree_attr": 467, "a call that does not exist yet": 600,
         "x32_getpid": 0x40000000 + 39, "socket": 41,
     }  # fmt: skip
     refused = {name: syscall(number, zero, zero, zero, zero, zero) for name, number in numbers.items()}
-    new_user = ctypes.c_long(0x10000000 | 17)
-    refused["clone_newuser"] = syscall(56, new_user, zero, zero, zero, zero)
+    for name, flag in {"newuser": 0x10000000, "sibling": 0x8000}.items():
+        refused[f"clone_{name}"] = syscall(56, ctypes.c_long(flag | 17), zero, zero, zero, zero)
+    # Memory that grows downwards counts as stack, not as data.
+    private_growing = ctypes.c_long(0x2 | 0x20 | 0x100)
+    refused["mmap_growsdown"] = syscall(9, zero, ctypes.c_long(1 << 33), ctypes.c_long(3), private_growing, -1, zero)
     for name, option in {"pdeathsig": 1, "dumpable": 4}.items():
         refused[f"prctl_{name}"] = syscall(157, ctypes.c_long(option), ctypes.c_long(1 if name == "dumpable" else 0))
     return refused
+
+
+def do_shared_files(scratch: str, other: int) -> Any:
+    """What two jobs could say to each other over a file that both can read, and to whom its signals could go."""
+    import fcntl
+
+    whole_file = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0)
+    folder, file = os.open(os.path.dirname(os.__file__), os.O_RDONLY), os.open(os.__file__, os.O_RDONLY)
+    return {
+        "flock": attempt(lambda: fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)),
+        "lock": attempt(lambda: fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)),
+        "lock of the description": attempt(lambda: fcntl.fcntl(file, 37, whole_file)),
+        "lease": attempt(lambda: fcntl.fcntl(file, 1024, fcntl.F_RDLCK)),
+        "notices": attempt(lambda: fcntl.fcntl(folder, 1026, 1)),
+        "owner": attempt(lambda: fcntl.fcntl(file, 8, other)),
+        "signal": attempt(lambda: fcntl.fcntl(file, 10, signal.SIGKILL)),
+    }
+
+
+def do_schedule(scratch: str, other: int) -> Any:
+    """How another process could be slowed down."""
+    mask = ctypes.c_ulong(1)
+    pid = ctypes.c_long(other)
+    return {
+        "affinity": syscall(203, pid, ctypes.c_long(8), ctypes.byref(mask)),
+        "priority": syscall(141, ctypes.c_long(0), pid, ctypes.c_long(19)),
+        "disk": syscall(251, ctypes.c_long(1), pid, ctypes.c_long(3 << 13)),
+        "limit": syscall(302, pid, ctypes.c_long(0), ctypes.byref(mask), None),
+    }
+
+
+def do_limits(scratch: str) -> Any:
+    import resource
+
+    return {"stack": resource.getrlimit(resource.RLIMIT_STACK)[1], "core": resource.getrlimit(resource.RLIMIT_CORE)[1]}
 
 
 def do_descriptors(scratch: str) -> Any:

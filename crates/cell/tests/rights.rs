@@ -44,6 +44,8 @@ fn hostile_code_is_held(cell: &Cell) {
     cell.refused(json!({"do": "attributes", "path": secret.path().join("x")}));
     cell.refused(json!({"do": "socket"}));
     cell.refused(json!({"do": "calls"}));
+    cell.refused(json!({"do": "shared_files", "other": cell.zygote.pid()}));
+    cell.refused(json!({"do": "schedule", "other": cell.zygote.pid()}));
 
     let pid = cell.zygote.pid();
     let mut seen = answer(&cell.run(&probe(json!({"do": "processes", "zygote": pid}))));

@@ -1,6 +1,6 @@
 //! Resource limits of a single process.
 
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
 use crate::Limits;
@@ -10,6 +10,9 @@ pub(super) const THREADS: u32 = 32;
 
 /// Exit status of a job that went over its processor time.
 pub(crate) const OUT_OF_TIME_STATUS: i32 = 87;
+
+/// Bytes of the first thread's stack, which `RLIMIT_DATA` does not count.
+const STACK: u64 = 64 << 20;
 
 /// Open descriptors at a time.
 const DESCRIPTORS: u64 = 256;
@@ -28,6 +31,9 @@ pub(super) fn limit(limits: &Limits, private_memory: Result<u64, String>) -> Res
     ] {
         setrlimit(resource, value, value).map_err(|error| format!("{resource:?}: {error}"))?;
     }
+    let stack = getrlimit(Resource::RLIMIT_STACK).map_err(|error| format!("RLIMIT_STACK: {error}"))?;
+    setrlimit(Resource::RLIMIT_STACK, stack.0.min(STACK), stack.1.min(STACK))
+        .map_err(|error| format!("RLIMIT_STACK: {error}"))?;
     setrlimit(Resource::RLIMIT_CPU, seconds.max(1), seconds.max(1) + 1)
         .map_err(|error| format!("RLIMIT_CPU: {error}"))?;
     end_at_processor_limit()

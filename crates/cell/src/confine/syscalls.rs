@@ -22,13 +22,15 @@ const REFUSED: &[i64] = &[
     libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4,
     libc::SYS_shmget, libc::SYS_shmat, libc::SYS_msgget, libc::SYS_semget, libc::SYS_mq_open,
     libc::SYS_memfd_create, libc::SYS_memfd_secret,
+    // what others do with the files that all jobs share
+    libc::SYS_inotify_init1, libc::SYS_inotify_add_watch, libc::SYS_fanotify_init, libc::SYS_flock,
     // the file system's shape and what Landlock does not cover
     libc::SYS_mount, libc::SYS_umount2, libc::SYS_pivot_root, libc::SYS_chroot, libc::SYS_move_mount,
     libc::SYS_open_tree, libc::SYS_fsopen, libc::SYS_fsconfig, libc::SYS_fsmount, libc::SYS_fspick,
     libc::SYS_mount_setattr, libc::SYS_open_by_handle_at, libc::SYS_name_to_handle_at, libc::SYS_quotactl,
-    libc::SYS_mknodat, libc::SYS_fchmod, libc::SYS_fchmodat, libc::SYS_fchown, libc::SYS_fchownat,
-    libc::SYS_utimensat, libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr, libc::SYS_removexattr,
-    libc::SYS_lremovexattr, libc::SYS_fremovexattr, libc::SYS_fanotify_init, libc::SYS_swapon, libc::SYS_swapoff,
+    libc::SYS_quotactl_fd, libc::SYS_mknodat, libc::SYS_fchmod, libc::SYS_fchmodat, libc::SYS_fchown,
+    libc::SYS_fchownat, libc::SYS_utimensat, libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr, libc::SYS_removexattr,
+    libc::SYS_lremovexattr, libc::SYS_fremovexattr, libc::SYS_swapon, libc::SYS_swapoff,
     // privileges and namespaces
     libc::SYS_unshare, libc::SYS_setns, libc::SYS_setuid, libc::SYS_setgid, libc::SYS_setreuid,
     libc::SYS_setregid, libc::SYS_setresuid, libc::SYS_setresgid, libc::SYS_setfsuid, libc::SYS_setfsgid,
@@ -48,12 +50,33 @@ const REFUSED: &[i64] = &[
 const REFUSED_HERE: &[i64] = &[
     libc::SYS_mknod, libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes,
     libc::SYS_futimesat, libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt, libc::SYS_uselib, libc::SYS_ustat,
+    libc::SYS_inotify_init,
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: &[i64] = &[];
 
-/// `fchmodat2`, which the libc crate does not name on every target.
-const FCHMODAT2: i64 = 452;
+/// The first call, by its number on every architecture, that was not there when this list was made (Linux 5.17). Among
+/// those that came since are `fchmodat2`, `setxattrat` and `open_tree_attr`, which a list of older names would let pass.
+const UNKNOWN: u32 = 451;
+
+/// Numbers that the libc crate does not name.
+const F_SETSIG: i32 = 10;
+const F_SETOWN_EX: i32 = 15;
+
+/// Locks, leases and notices on files that all jobs can read would let two jobs talk; the owner of a descriptor's
+/// signals need not be this process.
+#[rustfmt::skip]
+const FCNTL_REFUSED: &[i32] = &[
+    libc::F_SETLEASE, libc::F_NOTIFY, libc::F_SETLK, libc::F_SETLKW, libc::F_OFD_SETLK, libc::F_OFD_SETLKW,
+    libc::F_SETOWN, F_SETSIG, F_SETOWN_EX,
+];
+
+/// Calls that change how another process is scheduled; their first argument is a process, 0 for the caller.
+#[rustfmt::skip]
+const SCHEDULING: &[i64] = &[
+    libc::SYS_sched_setaffinity, libc::SYS_sched_setscheduler, libc::SYS_sched_setparam, libc::SYS_sched_setattr,
+    libc::SYS_migrate_pages, libc::SYS_move_pages,
+];
 
 /// Calls that libraries try first and do without: they are told that this kernel has none.
 const ABSENT: &[i64] =
@@ -64,30 +87,40 @@ const ABSENT: &[i64] =
 #[rustfmt::skip]
 const FOR_DEVICES: &[i64] = &[
     libc::SYS_memfd_create, libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_listen, libc::SYS_accept,
-    libc::SYS_accept4,
+    libc::SYS_accept4, libc::SYS_flock, libc::SYS_fcntl,
 ];
 
 /// Installs the filters in the calling thread. `own_pids`: there is nobody else to send a signal to; `devices`: the job
 /// drives a GPU.
 pub(super) fn filter(limits: &Limits, own_pids: bool, devices: bool) -> Result<(), String> {
     let mut refused: Rules = REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, vec![])).collect();
+    refused.insert(libc::SYS_fcntl, one_of(1, FCNTL_REFUSED)?);
     if devices {
         FOR_DEVICES.iter().for_each(|call| drop(refused.remove(call)));
     }
-    refused.insert(FCHMODAT2, vec![]);
     refused.insert(libc::SYS_clone, clone_rules(limits)?);
-    // Shared memory without a file would escape RLIMIT_DATA.
-    let shared = (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u64;
+    // Shared memory without a file and stacks would escape RLIMIT_DATA.
+    let uncounted = [libc::MAP_SHARED | libc::MAP_ANONYMOUS, libc::MAP_GROWSDOWN].map(|flags| flags as u64);
+    let uncounted = uncounted.into_iter().map(|flags| rule(3, SeccompCmpOp::MaskedEq(flags), flags));
     if !devices {
-        refused.insert(libc::SYS_mmap, vec![rule(3, SeccompCmpOp::MaskedEq(shared), shared)?]);
+        refused.insert(libc::SYS_mmap, uncounted.collect::<Result<_, _>>()?);
     }
     // The death signal, dumps and tracers were settled by the confinement.
     let settled = [libc::PR_SET_PDEATHSIG, libc::PR_SET_DUMPABLE, libc::PR_SET_PTRACER, libc::PR_SET_MM];
-    let settled = settled.into_iter().map(|option| rule(0, SeccompCmpOp::Eq, option as u64));
-    refused.insert(libc::SYS_prctl, settled.collect::<Result<_, _>>()?);
+    refused.insert(libc::SYS_prctl, one_of(0, &settled)?);
     if !own_pids {
-        for call in [libc::SYS_kill, libc::SYS_tkill, libc::SYS_rt_sigqueueinfo, libc::SYS_pidfd_send_signal] {
+        for call in [
+            libc::SYS_kill,
+            libc::SYS_tkill,
+            libc::SYS_rt_sigqueueinfo,
+            libc::SYS_pidfd_send_signal,
+            libc::SYS_setpriority,
+            libc::SYS_ioprio_set,
+        ] {
             refused.insert(call, vec![]);
+        }
+        for call in SCHEDULING {
+            refused.insert(*call, vec![rule(0, SeccompCmpOp::Ne, 0)?]);
         }
         // A process may still signal itself: that is how it aborts.
         let own = u64::from(std::process::id());
@@ -108,12 +141,12 @@ pub(super) fn filter(limits: &Limits, own_pids: bool, devices: bool) -> Result<(
     }
     install(ABSENT.iter().map(|call| (*call, vec![])).collect(), ENOSYS)?;
     install(refused, EPERM)?;
-    refuse_x32()
+    refuse_unknown()
 }
 
-/// `clone` may make threads, and processes where the limits say so, but never namespaces.
+/// `clone` may make threads, and processes where the limits say so, but never namespaces nor children of the zygote.
 fn clone_rules(limits: &Limits) -> Result<Vec<SeccompRule>, String> {
-    let namespaces = [
+    let flags = [
         libc::CLONE_NEWNS,
         libc::CLONE_NEWCGROUP,
         libc::CLONE_NEWUTS,
@@ -121,9 +154,11 @@ fn clone_rules(limits: &Limits) -> Result<Vec<SeccompRule>, String> {
         libc::CLONE_NEWUSER,
         libc::CLONE_NEWPID,
         libc::CLONE_NEWNET,
+        // A sibling instead of a child.
+        libc::CLONE_PARENT,
     ];
     let mut rules = Vec::new();
-    for flag in namespaces {
+    for flag in flags {
         rules.push(rule(0, SeccompCmpOp::MaskedEq(flag as u64), flag as u64)?);
     }
     if limits.processes <= 1 {
@@ -138,6 +173,11 @@ fn rule(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompRule,
         .map_err(|error| error.to_string())
 }
 
+/// Refuses the call where its argument has one of the values.
+fn one_of(argument: u8, values: &[i32]) -> Result<Vec<SeccompRule>, String> {
+    values.iter().map(|value| rule(argument, SeccompCmpOp::Eq, *value as u64)).collect()
+}
+
 fn install(rules: Rules, errno: i32) -> Result<(), String> {
     let architecture = std::env::consts::ARCH.try_into().map_err(|error| format!("seccomp: {error}"))?;
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32), architecture)
@@ -146,25 +186,18 @@ fn install(rules: Rules, errno: i32) -> Result<(), String> {
     apply_filter(&program).map_err(|error| format!("seccomp: {error}"))
 }
 
-/// x32 calls share x86-64's architecture number and have bit 30 of the call number set: a list of refused numbers
-/// would not see them.
-#[cfg(target_arch = "x86_64")]
-fn refuse_x32() -> Result<(), String> {
+/// Calls that the list above cannot know, by their number alone. x32 calls are among them: they share x86-64's
+/// architecture and have bit 30 of the number set. Libraries are told that this kernel has none of them.
+fn refuse_unknown() -> Result<(), String> {
     use libc::{BPF_ABS, BPF_JGE, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO};
     use seccompiler::sock_filter;
 
-    const X32_BIT: u32 = 0x4000_0000;
     let step = |code: u32, jt: u8, k: u32| sock_filter { code: code as u16, jt, jf: 0, k };
     let program = [
         step(BPF_LD | BPF_W | BPF_ABS, 0, 0),
-        step(BPF_JMP | BPF_JGE | BPF_K, 1, X32_BIT),
+        step(BPF_JMP | BPF_JGE | BPF_K, 1, UNKNOWN),
         step(BPF_RET | BPF_K, 0, SECCOMP_RET_ALLOW),
         step(BPF_RET | BPF_K, 0, SECCOMP_RET_ERRNO | ENOSYS as u32),
     ];
     apply_filter(&program).map_err(|error| format!("seccomp: {error}"))
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn refuse_x32() -> Result<(), String> {
-    Ok(())
 }

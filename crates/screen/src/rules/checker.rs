@@ -8,39 +8,15 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use tilewright_contract::{Finding, Tier};
 
 use super::{
-    PATH_RULES, Rule, below_any, global_state, import_not_allowed, introspection, no_triton_kernel, patched_module,
-    precision_flag, process_control, tensor_subclass, torch_compute,
+    PATH_RULES, Rule, allowed_names, below_any, call_counter, class_machinery, format_attribute, global_state,
+    import_not_allowed, indirect_attribute, introspection, no_triton_kernel, overrides_operator, patched_module,
+    precision_flag, process_control, result_cache, sniffs_identity, sniffs_text, sniffs_type, tensor_subclass,
+    torch_compute,
 };
 use crate::cut::Discovered;
 use crate::names::Names;
 use crate::scope::{BindingKind, Hooks, MODULE, ScopeId, ScopeKind, Scopes, Walker, elements, is_main_guard};
 use crate::source::Source;
-
-/// Attributes that lead into frames, code and namespaces.
-const INNER_ATTRIBUTES: [&str; 22] = [
-    "__globals__",
-    "__code__",
-    "__closure__",
-    "__subclasses__",
-    "__builtins__",
-    "__defaults__",
-    "__kwdefaults__",
-    "__loader__",
-    "__getattribute__",
-    "__self__",
-    "f_locals",
-    "f_globals",
-    "f_back",
-    "f_code",
-    "f_builtins",
-    "tb_frame",
-    "gi_frame",
-    "gi_code",
-    "cr_frame",
-    "ag_frame",
-    "cell_contents",
-    "_unsafe_update_src",
-];
 
 /// Methods of a namespace that change it.
 const DICT_CHANGES: [&str; 7] = ["update", "setdefault", "pop", "popitem", "clear", "__setitem__", "__delitem__"];
@@ -62,6 +38,10 @@ pub(crate) fn check<'a>(
         used: used.0,
         guards: Vec::new(),
         inner: HashSet::new(),
+        called: HashSet::new(),
+        plain: HashSet::new(),
+        quiet_until: TextSize::new(0),
+        kernel: TextRange::default(),
         seen: HashSet::new(),
         findings: Vec::new(),
     };
@@ -89,27 +69,36 @@ impl<'a> Visitor<'a> for Used<'a> {
     }
 }
 
-struct Checker<'s, 'a> {
+/// What the rules see, and where they report.
+pub(super) struct Checker<'s, 'a> {
     source: &'s Source,
-    scopes: &'s Scopes<'a>,
-    names: &'s Names<'s, 'a>,
+    pub(super) scopes: &'s Scopes<'a>,
+    pub(super) names: &'s Names<'s, 'a>,
     found: &'s Discovered<'a>,
     used: HashSet<&'a str>,
     /// Ranges of open `try` bodies whose handlers expect a failing import.
     guards: Vec<TextRange>,
     /// Expressions that are the base of an attribute already looked at.
     inner: HashSet<TextRange>,
+    /// Callees of calls already looked at.
+    called: HashSet<TextRange>,
+    /// Parameters, by the offset of their name, that are no tensors as far as annotation and default tell.
+    plain: HashSet<TextSize>,
+    /// End of the `raise`, `assert` or logging call that is being visited: there, tensors may be turned into text.
+    quiet_until: TextSize,
+    /// Body of the jit function that was entered last.
+    kernel: TextRange,
     /// One finding a rule and line.
     seen: HashSet<(&'static str, u32)>,
     findings: Vec<Finding>,
 }
 
 impl<'a> Checker<'_, 'a> {
-    fn report(&mut self, rule: &Rule, at: Option<TextSize>, message: String) {
+    pub(super) fn report(&mut self, rule: &Rule, at: Option<TextSize>, message: String) {
         self.report_as(rule, rule.tier, at, message);
     }
 
-    fn report_as(&mut self, rule: &Rule, tier: Tier, at: Option<TextSize>, message: String) {
+    pub(super) fn report_as(&mut self, rule: &Rule, tier: Tier, at: Option<TextSize>, message: String) {
         let (line, column) = at.map_or((0, 0), |at| (self.source.line(at), self.source.column(at)));
         if self.seen.insert((rule.id, line)) {
             let help = Some(rule.help.to_owned());
@@ -117,17 +106,57 @@ impl<'a> Checker<'_, 'a> {
         }
     }
 
-    /// Whether a rule that goes by path covers it; reports it.
+    /// Whether `at` lies in a `raise`, an `assert` or a warning: text for people.
+    pub(super) fn is_quiet(&self, at: TextSize) -> bool {
+        at < self.quiet_until
+    }
+
+    /// Whether code of `scope` runs when a function is called.
+    pub(super) fn in_function(&self, scope: ScopeId) -> bool {
+        let mut at = Some(scope);
+        while let Some(id) = at {
+            let here = self.scopes.get(id);
+            if here.kind == ScopeKind::Function {
+                return true;
+            }
+            at = here.parent;
+        }
+        false
+    }
+
+    /// Whether `name`, used in `scope`, is bound by the function around it.
+    pub(super) fn is_local(&self, name: &str, scope: ScopeId) -> bool {
+        let home = self.scopes.lookup(name, scope).map(|(home, _)| home);
+        home.is_some_and(|home| self.scopes.get(home).kind == ScopeKind::Function)
+    }
+
+    /// Whether `name` is declared `global` in `scope`, or `nonlocal`.
+    pub(super) fn is_declared_outer(&self, name: &str, scope: ScopeId) -> bool {
+        self.scopes.lookup(name, scope).is_some_and(|(home, _)| home != scope)
+    }
+
+    /// Whether a parameter whose name stands at `at` is no tensor as far as its annotation and default tell.
+    pub(super) fn is_plain(&self, at: TextSize) -> bool {
+        self.plain.contains(&at)
+    }
+
+    /// Reports what the rules that go by path say. Whether one of them refuses the file.
     fn path(&mut self, path: &str, at: TextSize) -> bool {
-        let mut any = false;
+        let (mut any, mut refused) = (false, false);
+        // A module by its bare name does nothing yet.
+        let bare = !path.contains('.');
         for rule in PATH_RULES {
-            if rule.covers(path) {
+            if rule.covers(path) && !(bare && rule.rule.tier != Tier::Proof) {
                 let shown = path.strip_prefix("builtins.").unwrap_or(path);
                 self.report(&rule.rule, Some(at), format!("`{shown}` {}", rule.what));
                 any = true;
+                refused |= rule.rule.tier == Tier::Proof;
             }
         }
-        any
+        if !any {
+            allowed_names::path(self, path, at);
+        }
+        refused
     }
 
     /// `module` is what has to be loaded, `paths` are the things that get a name.
@@ -136,11 +165,15 @@ impl<'a> Checker<'_, 'a> {
         if matches!(module, "os" | "sys") && paths.iter().all(|path| path == module) {
             return;
         }
+        let allowed = import_not_allowed::is_allowed(module);
         let mut covered = false;
         for path in paths {
-            covered |= self.path(path, at);
+            // What is evidence only would say less than that the module is not allowed.
+            if allowed || PATH_RULES.iter().any(|rule| rule.rule.tier == Tier::Proof && rule.covers(path)) {
+                covered |= self.path(path, at);
+            }
         }
-        if covered || import_not_allowed::is_allowed(module) {
+        if covered || allowed {
             return;
         }
         let guarded = self.guards.iter().any(|guard| guard.contains(at));
@@ -179,6 +212,35 @@ impl<'a> Checker<'_, 'a> {
             }
             _ => {}
         }
+    }
+
+    /// Notes which parameters are no tensors: those of `__init__`, and those with another annotation or default.
+    fn parameters_of(&mut self, def: &ast::StmtFunctionDef) {
+        for parameter in &*def.parameters {
+            let annotated =
+                parameter.annotation().is_some_and(|kind| !self.source.slice(kind.range()).contains("Tensor"));
+            let default =
+                parameter.default().is_some_and(|value| value.is_literal_expr() && !value.is_none_literal_expr());
+            let name = parameter.name();
+            if annotated || default || &*def.name == "__init__" || matches!(name.as_str(), "self" | "cls" | "ctx") {
+                self.plain.insert(name.start());
+            }
+        }
+    }
+
+    fn function(&mut self, def: &'a ast::StmtFunctionDef, scope: ScopeId) {
+        if self.found.jitted.contains_key(&def.range())
+            && let (Some(first), Some(last)) = (def.body.first(), def.body.last())
+        {
+            self.kernel = TextRange::new(first.start(), last.end());
+        }
+        if tensor_subclass::HOOKS.contains(&&*def.name) {
+            let message = format!("`{}` changes what operations on tensors mean", def.name);
+            self.report(&tensor_subclass::RULE, Some(def.name.start()), message);
+        }
+        self.parameters_of(def);
+        class_machinery::function(self, def, scope);
+        result_cache::function(self, def, scope);
     }
 
     /// Assignment to `base.attr`.
@@ -236,12 +298,6 @@ impl<'a> Checker<'_, 'a> {
                         self.patch(&base, attr.as_deref().unwrap_or("…"), at);
                     }
                 }
-                "builtins.getattr" => {
-                    let attr = call.arguments.args.get(1).and_then(|name| self.names.string(name, scope));
-                    if let Some(attr) = attr.filter(|attr| INNER_ATTRIBUTES.contains(&attr.as_str())) {
-                        self.inner_attribute(&attr, at);
-                    }
-                }
                 path if precision_flag::is_call(path) => {
                     self.report(&precision_flag::RULE, Some(at), format!("`{path}` changes a setting of the process"));
                 }
@@ -264,11 +320,6 @@ impl<'a> Checker<'_, 'a> {
                 }
             }
         }
-    }
-
-    fn inner_attribute(&mut self, attr: &str, at: TextSize) {
-        let message = format!("`{attr}` {}", introspection::RULE.what);
-        self.report(&introspection::RULE.rule, Some(at), message);
     }
 
     fn class(&mut self, class: &'a ast::StmtClassDef, scope: ScopeId) {
@@ -344,42 +395,94 @@ impl<'a> Hooks<'a> for Checker<'_, 'a> {
                     self.guards.push(TextRange::new(first.start(), last.end()));
                 }
             }
-            Stmt::ClassDef(class) => self.class(class, scope),
-            Stmt::FunctionDef(def) if tensor_subclass::HOOKS.contains(&&*def.name) => {
-                let message = format!("`{}` changes what operations on tensors mean", def.name);
-                self.report(&tensor_subclass::RULE, Some(def.name.start()), message);
+            Stmt::ClassDef(class) => {
+                self.class(class, scope);
+                class_machinery::class(self, class, scope);
             }
+            Stmt::FunctionDef(def) => self.function(def, scope),
+            Stmt::Raise(_) | Stmt::Assert(_) => self.quiet_until = stmt.end(),
+            Stmt::AugAssign(assign) => call_counter::stmt(self, assign, scope),
             _ => {}
         }
     }
 
     fn expr(&mut self, expr: &'a Expr, scope: ScopeId) {
-        match expr {
-            Expr::Attribute(attribute) => {
-                self.inner.insert(attribute.value.range());
-                if INNER_ATTRIBUTES.contains(&&*attribute.attr) {
-                    self.inner_attribute(&attribute.attr, attribute.attr.start());
-                }
-            }
-            Expr::Call(call) => self.call(call, scope),
-            Expr::Name(_) | Expr::Subscript(_) => {}
-            _ => return,
+        if let Expr::Attribute(attribute) = expr {
+            self.inner.insert(attribute.value.range());
+            introspection::attribute(self, attribute);
         }
+        if let Expr::Call(call) = expr {
+            self.called.insert(call.func.range());
+            self.call(call, scope);
+        }
+        if !self.kernel.contains(expr.start()) {
+            self.host(expr, scope);
+        }
+        if matches!(expr, Expr::Attribute(_) | Expr::Call(_) | Expr::Name(_) | Expr::Subscript(_)) {
+            self.named(expr, scope);
+        }
+    }
+}
+
+impl<'a> Checker<'_, 'a> {
+    /// An expression of host code.
+    fn host(&mut self, expr: &'a Expr, scope: ScopeId) {
+        match expr {
+            Expr::Call(call) => {
+                if sniffs_text::is_talk(self, call, scope) {
+                    self.quiet_until = self.quiet_until.max(call.end());
+                }
+                indirect_attribute::call(self, call, scope);
+                format_attribute::call(self, call, scope);
+                overrides_operator::call(self, call, scope);
+                sniffs_identity::call(self, call, scope);
+                sniffs_text::call(self, call, scope);
+                sniffs_type::call(self, call, scope);
+            }
+            Expr::Attribute(attribute) => {
+                class_machinery::attribute(self, attribute, scope);
+                sniffs_identity::attribute(self, attribute);
+                sniffs_type::attribute(self, attribute, scope);
+            }
+            Expr::FString(text) => sniffs_text::fstring(self, text, scope),
+            Expr::BinOp(operation) => {
+                sniffs_text::percent(self, operation, scope);
+                sniffs_identity::operation(self, operation);
+            }
+            Expr::Compare(_) | Expr::Subscript(_) | Expr::Dict(_) | Expr::Set(_) => sniffs_identity::key(self, expr),
+            _ => {}
+        }
+    }
+
+    /// Something that may be imported or built in, named in full.
+    fn named(&mut self, expr: &'a Expr, scope: ScopeId) {
         let stored = match expr {
             Expr::Name(name) => name.ctx != ExprContext::Load,
             Expr::Attribute(attribute) => attribute.ctx != ExprContext::Load,
+            Expr::Subscript(subscript) => subscript.ctx != ExprContext::Load,
             _ => false,
         };
         if stored || self.inner.contains(&expr.range()) {
             return;
         }
-        for path in self.names.paths(expr, scope) {
+        let called = self.called.contains(&expr.range());
+        let paths = self.names.paths(expr, scope);
+        // A name that the file does not bind may come from a star import, but then it may be anything.
+        let guessed = paths.iter().any(|path| path.starts_with("builtins."));
+        for path in paths {
             // A module of the system that is handed around, rather than one of its parts.
             if matches!(path.as_str(), "os" | "sys") {
                 let message = format!("the module `{path}` is passed around as a value");
                 self.report(&process_control::RULE.rule, Some(expr.start()), message);
             } else {
                 self.path(&path, expr.start());
+                sniffs_type::path(self, &path, expr.start());
+                let value =
+                    !called && !guessed && !expr.is_call_expr() && !PATH_RULES.iter().any(|rule| rule.covers(&path));
+                if value && torch_compute::is_compute_value(&path) {
+                    let message = format!("`{path}` looks like computing with torch, and is handed around as a value");
+                    self.report(&torch_compute::RULE, Some(expr.start()), message);
+                }
             }
         }
     }

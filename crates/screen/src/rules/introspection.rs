@@ -1,5 +1,8 @@
+use ruff_python_ast::ExprAttribute;
+use ruff_text_size::{Ranged, TextSize};
 use tilewright_contract::Tier;
 
+use super::checker::Checker;
 use super::{PathRule, Rule};
 
 /// # What it does
@@ -63,7 +66,75 @@ pub(crate) const RULE: PathRule = PathRule {
         "site",
         "ast",
         "symtable",
+        "traceback",
+        "builtins.type.__call__",
+        "builtins.object.__reduce__",
+        "copyreg",
+        "contextlib.sys",
+        "functools._lru_cache_wrapper",
+        "dataclasses._create_fn",
+        "string.Formatter",
+        "warnings.showwarning",
+        "warnings._showwarnmsg",
+        "types.coroutine",
+        "types.GeneratorType",
     ],
     except: &[],
     what: "looks into the running interpreter",
 };
+
+/// Attributes that lead into frames, code and namespaces.
+const INNER_ATTRIBUTES: [&str; 38] = [
+    "__globals__",
+    "__code__",
+    "__closure__",
+    "__subclasses__",
+    "__builtins__",
+    "__defaults__",
+    "__kwdefaults__",
+    "__loader__",
+    "__getattribute__",
+    "__self__",
+    "__func__",
+    "__bases__",
+    "__base__",
+    "__mro__",
+    "__reduce__",
+    "__reduce_ex__",
+    "__traceback__",
+    "with_traceback",
+    "tb_frame",
+    "tb_next",
+    "tb_lasti",
+    "tb_lineno",
+    "f_locals",
+    "f_globals",
+    "f_back",
+    "f_code",
+    "f_builtins",
+    "f_trace",
+    "gi_frame",
+    "gi_code",
+    "cr_frame",
+    "cr_code",
+    "ag_frame",
+    "ag_code",
+    "cell_contents",
+    "co_consts",
+    "co_code",
+    "_unsafe_update_src",
+];
+
+pub(super) fn is_inner(attr: &str) -> bool {
+    INNER_ATTRIBUTES.contains(&attr)
+}
+
+pub(super) fn attribute(checker: &mut Checker<'_, '_>, attribute: &ExprAttribute) {
+    if is_inner(&attribute.attr) {
+        report(checker, &attribute.attr, attribute.attr.start());
+    }
+}
+
+pub(super) fn report(checker: &mut Checker<'_, '_>, attr: &str, at: TextSize) {
+    checker.report(&RULE.rule, Some(at), format!("`{attr}` {}", RULE.what));
+}

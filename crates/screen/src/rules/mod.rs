@@ -3,26 +3,42 @@
 //! Rules of tier `proof` are tripwires: they refuse what no honest candidate needs. What a file that passes them
 //! really does is decided by the trace.
 
+mod allowed_names;
+mod call_counter;
 mod checker;
+mod class_machinery;
 mod concurrency;
+mod cuda_graph;
 mod delegated_compiler;
 mod dynamic_code;
 mod elsewhere;
 mod file_access;
 mod foreign_gpu_library;
+mod format_attribute;
 mod global_state;
 mod import_not_allowed;
+mod indirect_attribute;
 mod introspection;
 mod manual;
 mod native_code;
 mod network;
 mod no_triton_kernel;
+mod overrides_operator;
 mod patched_module;
 mod precision_flag;
 mod process_control;
+mod reads_clock;
+mod reads_device_state;
 mod reads_environment;
+mod reads_generator;
+mod result_cache;
+mod side_stream;
+mod sniffs_identity;
+mod sniffs_text;
+mod sniffs_type;
 mod syntax_error;
 mod tensor_subclass;
+mod tensors;
 mod torch_compute;
 mod torch_internals;
 mod triton_internals;
@@ -79,21 +95,36 @@ macro_rules! rules {
 }
 
 const ALL: &[(&Rule, &str)] = rules![
+    allowed_names,
+    call_counter,
+    class_machinery,
     concurrency,
+    cuda_graph,
     delegated_compiler,
     dynamic_code,
     file_access,
     foreign_gpu_library,
+    format_attribute,
     global_state,
     import_not_allowed,
+    indirect_attribute,
     introspection,
     native_code,
     network,
     no_triton_kernel,
+    overrides_operator,
     patched_module,
     precision_flag,
     process_control,
+    reads_clock,
+    reads_device_state,
     reads_environment,
+    reads_generator,
+    result_cache,
+    side_stream,
+    sniffs_identity,
+    sniffs_text,
+    sniffs_type,
     syntax_error,
     tensor_subclass,
     torch_compute,
@@ -103,7 +134,12 @@ const ALL: &[(&Rule, &str)] = rules![
 ];
 
 /// The rules that go by path.
-pub(crate) const PATH_RULES: [&PathRule; 13] = [
+pub(crate) const PATH_RULES: [&PathRule; 18] = [
+    &cuda_graph::RULE,
+    &reads_clock::RULE,
+    &reads_device_state::RULE,
+    &reads_generator::RULE,
+    &side_stream::RULE,
     &native_code::RULE,
     &foreign_gpu_library::RULE,
     &process_control::RULE,
@@ -135,12 +171,5 @@ pub fn unscreened(error: &ScreenError) -> Option<Finding> {
         ScreenError::Syntax { message, .. } => message.clone(),
         _ => error.to_string(),
     };
-    Some(Finding {
-        rule: rule.id.to_owned(),
-        tier: rule.tier,
-        message,
-        line,
-        column,
-        help: Some(rule.help.to_owned()),
-    })
+    Some(Finding { rule: rule.id.to_owned(), tier: rule.tier, message, line, column, help: Some(rule.help.to_owned()) })
 }

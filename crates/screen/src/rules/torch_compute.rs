@@ -35,7 +35,7 @@ const SPACES: [&str; 8] = [
 ];
 
 /// Functions of `torch` itself that allocate, view, copy, cast, fill, ask or draw random numbers.
-const HARMLESS: &str = " adjoint are_deterministic_algorithms_enabled arange argwhere as_strided as_tensor asarray \
+const HARMLESS: &str = " _assert _check adjoint are_deterministic_algorithms_enabled arange argwhere as_strided as_tensor asarray \
     atleast_1d atleast_2d atleast_3d autocast broadcast_shapes broadcast_tensors broadcast_to can_cast cat chunk clone \
     column_stack concat concatenate contiguous_format detach device diagonal dsplit dstack dtype empty empty_like \
     empty_permuted empty_quantized empty_strided enable_grad expand_copy eye finfo flatten from_numpy frombuffer full \
@@ -58,4 +58,29 @@ pub(crate) fn is_compute(path: &str) -> bool {
     let Some(name) = path.strip_prefix("torch.") else { return false };
     let plain = !name.contains('.') && name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
     plain && !HARMLESS.contains(&format!(" {name} "))
+}
+
+/// Lower-case names of `torch` that are no functions: dtypes, layouts, numbers and modules.
+const NO_FUNCTIONS: &str = " accelerator amp ao autograd backends bfloat16 bool cdouble cfloat chalf channels_last \
+    channels_last_3d classes compiler complex128 complex32 complex64 contiguous_format cpp cpu cuda default_generator \
+    distributed distributions double e export fft float float16 float32 float64 float4_e2m1fn_x2 float8_e4m3fn \
+    float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu func futures fx half hub inf int int16 int32 int64 int8 \
+    jagged jit legacy_contiguous_format library linalg long masked monitor mps mtia multiprocessing nan nested newaxis nn \
+    ops optim overrides package per_channel_affine per_tensor_affine pi preserve_format profiler qint32 qint8 \
+    quantization quint8 random return_types serialization short signal sparse sparse_bsc sparse_bsr sparse_coo sparse_csc \
+    sparse_csr special storage strided testing torch_version types uint16 uint32 uint64 uint8 utils version xpu ";
+
+/// Whether `path`, named without being called, is a function that computes.
+pub(crate) fn is_compute_value(path: &str) -> bool {
+    if SPACES.contains(&path) {
+        return false;
+    }
+    // A packet of overloads such as `torch.ops.aten` itself is a namespace; what lies below computes.
+    let name = path.strip_prefix("torch.").unwrap_or_default();
+    is_compute(path) && !NO_FUNCTIONS.contains(&format!(" {name} ")) && !name.starts_with("__")
+}
+
+/// Whether `path` is one of the settings that other rules look at.
+pub(crate) fn is_setting(path: &str) -> bool {
+    super::precision_flag::is_call(path)
 }

@@ -4,6 +4,9 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use tilewright_cell::Prepared;
 
+mod ledger;
+mod sealed;
+
 pyo3::create_exception!(_core, ConfineError, PyRuntimeError, "A sandbox layer that must be there is missing.");
 
 /// The native part of Tilewright's Python package.
@@ -12,11 +15,15 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
+    use super::ledger::{close_record, open_record, read_record, write_once, write_record};
+    #[pymodule_export]
     use super::{confine, die_with_parent, enter_pid_namespace, leave_pid_namespace, prepare_zygote};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        // Under a name of its own: the class itself shows another.
+        module.add("Sealed", module.py().get_type::<sealed::Sealed>())?;
         module.add("ConfineError", module.py().get_type::<ConfineError>())
     }
 }

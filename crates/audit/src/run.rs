@@ -115,8 +115,12 @@ impl Resume {
         let mut lines = lines.into_iter();
         let header = lines.next().map(serde_json::from_value::<Setting>).transpose();
         let setting = header.map_err(|_| ResumeError::Foreign(name.clone()))?;
-        let known = lines
-            .filter_map(|line| serde_json::from_value::<Verdict>(line).ok())
+        let verdicts: Vec<Verdict> = lines
+            .map(serde_json::from_value)
+            .collect::<Result<_, _>>()
+            .map_err(|_| ResumeError::Foreign(name.clone()))?;
+        let known = verdicts
+            .into_iter()
             .filter(|verdict| verdict.verdict != VerdictKind::Infrastructure)
             .map(|verdict| ((verdict.problem.digest.clone(), verdict.candidate.digest.clone()), verdict))
             .collect();

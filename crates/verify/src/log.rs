@@ -6,10 +6,22 @@ use std::path::Path;
 
 use serde_json::Value;
 
-/// A file of JSON documents, one a line, each written as a whole before the next. Locked while it is open.
+/// A file of JSON objects, one a line, each written as a whole before the next. Locked while it is open.
 #[derive(Debug)]
 pub struct Log {
     file: File,
+    /// What is to be done before the next line is written.
+    end: End,
+}
+
+/// How the file ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Clean,
+    /// All of the last line is there but the line break.
+    Unfinished,
+    /// A kill tore the last line, which begins at this byte.
+    Torn(u64),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -18,10 +30,13 @@ pub enum LogError {
     InUse(String),
     #[error("failed to open {0}: {1}")]
     Io(String, std::io::Error),
+    #[error("{0}:{1}: not a line of an earlier run: give another file, or one that does not exist")]
+    Foreign(String, usize),
 }
 
 impl Log {
-    /// Opens or creates the file, and gives the documents in it. A line torn by a kill is left out.
+    /// Opens or creates the file, and gives the objects in it. A last line torn by a kill is left out, and goes when
+    /// the next one is written; until then nothing in the file changes.
     pub fn open(path: &Path) -> Result<(Self, Vec<Value>), LogError> {
         let name = || path.display().to_string();
         let io = |error| LogError::Io(name(), error);
@@ -29,16 +44,29 @@ impl Log {
         file.try_lock().map_err(|_| LogError::InUse(name()))?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(io)?;
-        let lines = text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
-        if text.last().is_some_and(|&last| last != b'\n') {
-            // The next line must not continue the torn one.
-            file.write_all(b"\n").map_err(io)?;
+        let (mut found, mut end, mut start) = (Vec::new(), End::Clean, 0);
+        for (number, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
+            let finished = line.ends_with(b"\n");
+            match serde_json::from_slice::<Value>(line) {
+                Ok(object) if object.is_object() => {
+                    found.push(object);
+                    end = if finished { End::Clean } else { End::Unfinished };
+                }
+                Err(_) if !finished && line.starts_with(b"{") => end = End::Torn(start),
+                _ => return Err(LogError::Foreign(name(), number + 1)),
+            }
+            start += line.len() as u64;
         }
-        Ok((Self { file }, lines))
+        Ok((Self { file, end }, found))
     }
 
-    /// Appends one document, which must hold no line break: as `serde_json::to_string` writes it.
+    /// Appends one object, which must hold no line break: as `serde_json::to_string` writes it.
     pub fn append(&mut self, line: &str) -> std::io::Result<()> {
+        match std::mem::replace(&mut self.end, End::Clean) {
+            End::Clean => {}
+            End::Unfinished => self.file.write_all(b"\n")?,
+            End::Torn(start) => self.file.set_len(start)?,
+        }
         self.file.write_all(format!("{line}\n").as_bytes())
     }
 }
@@ -56,13 +84,31 @@ mod tests {
             std::fs::write(&path, &whole.as_bytes()[..cut]).unwrap();
             let (mut log, before) = Log::open(&path).unwrap();
             log.append("{\"c\":3}").unwrap();
+            log.append("{\"d\":4}").unwrap();
             drop(log);
             let (_, after) = Log::open(&path).unwrap();
             assert_eq!(after[..before.len()], before);
-            assert_eq!(after[before.len()..], [serde_json::json!({"c": 3})], "cut at {cut}");
+            assert_eq!(
+                after[before.len()..],
+                [serde_json::json!({"c": 3}), serde_json::json!({"d": 4})],
+                "cut at {cut}"
+            );
             // A line counts once all of it but the line break is there.
             let complete = usize::from(cut >= 7) + usize::from(cut + 1 >= whole.len());
             assert_eq!(before.len(), complete, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_something_else_is_refused_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        for (text, line) in
+            [("[workspace]\nx = 1\n", 1), ("{\"a\":1}\nnotes\n", 2), ("notes", 1), ("{\n  \"a\": 1\n}\n", 1)]
+        {
+            let path = folder.path().join("file");
+            std::fs::write(&path, text).unwrap();
+            assert!(matches!(Log::open(&path), Err(LogError::Foreign(_, at)) if at == line), "{text}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
     }
 

@@ -84,14 +84,20 @@ fn many(verifier: &Verifier, files: Vec<PathBuf>, args: &VerifyArgs) -> anyhow::
 /// Opens the batch's log; gives it with the candidates that have no line in it.
 fn resume(path: &Utf8Path, problem: &Utf8Path, files: Vec<PathBuf>) -> anyhow::Result<(Log, Vec<PathBuf>)> {
     let (log, lines) = Log::open(path.as_std_path()).map_err(|error| match error {
-        LogError::InUse(_) => usage(error.to_string()),
-        error => error.into(),
+        LogError::Io(..) => error.into(),
+        _ => usage(error.to_string()),
     })?;
     let source = std::fs::read(problem).with_context(|| format!("failed to read {problem}"))?;
     let problem = digest(&source);
-    let verdicts = lines.into_iter().filter_map(|line| serde_json::from_value::<Verdict>(line).ok());
-    let known: HashSet<String> =
-        verdicts.filter(|verdict| verdict.problem.digest == problem).map(|verdict| verdict.candidate.digest).collect();
+    let verdicts: Vec<Verdict> =
+        lines.into_iter().map(serde_json::from_value).collect::<Result<_, _>>().map_err(|error| {
+            usage(format!("{path} holds something else than verdicts ({error}): give another file"))
+        })?;
+    let known: HashSet<String> = verdicts
+        .into_iter()
+        .filter(|verdict| verdict.problem.digest == problem)
+        .map(|verdict| verdict.candidate.digest)
+        .collect();
     let is_new = |file: &PathBuf| std::fs::read(file).map_or(true, |source| !known.contains(&digest(&source)));
     Ok((log, files.into_iter().filter(is_new).collect()))
 }

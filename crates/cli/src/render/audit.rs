@@ -89,11 +89,20 @@ fn list<'a>(out: &mut String, title: &str, rows: impl Iterator<Item = &'a Row>) 
         let _ = writeln!(out, "    {}{mechanisms}: {verdict} at {}, expected {expected}", row.candidate, row.stage);
         if let Some(reason) = &row.reason {
             let place = reason.line.map(|line| format!(" (line {line})")).unwrap_or_default();
-            let _ = writeln!(out, "      {}{place} [{}]", reason.message, reason.code);
+            let _ = writeln!(out, "      {}{place} [{}]", one_line(&reason.message), reason.code);
         }
         if row.outcome == Outcome::Harmless && !row.note.is_empty() {
             let _ = writeln!(out, "      {}", row.note);
         }
+    }
+}
+
+/// The first 200 characters, on one line.
+fn one_line(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(200) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }
 

@@ -1,0 +1,27 @@
+"""Right but for one NaN, which turns a maximum or a norm into NaN and every comparison false."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    mask = column < cols
+    x = tl.load(x_ptr + row * cols + column, mask=mask, other=-float("inf"))
+    numerator = tl.exp(x)
+    out = tl.where((row == 0) & (column == 0), float("nan"), numerator / tl.sum(numerator))
+    tl.store(out_ptr + row * cols + column, out, mask=mask)
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax_kernel[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        return out

@@ -9,12 +9,17 @@ out=$dir
 if $check; then out=$(mktemp -d); trap 'rm -rf "$out"' EXIT; fi
 mkdir -p "$out"
 cargo build --quiet --locked -p tilewright
-for document in plan verdict profile audit; do
-  cargo run --quiet --locked -p tilewright -- schema "$document" >"$out/$document.schema.json"
+tilewright() { cargo run --quiet --locked -p tilewright -- "$@"; }
+generated=(rules)
+for document in plan verdict profile audit screen; do
+  tilewright schema "$document" >"$out/$document.schema.json"
+  generated+=("$document.schema.json")
 done
+rm -rf "$out/rules"
+tilewright rule --pages "$out/rules"
 if $check; then
-  for document in plan verdict profile audit; do
-    diff -u "$dir/$document.schema.json" "$out/$document.schema.json" ||
+  for name in "${generated[@]}"; do
+    diff -ru "$dir/$name" "$out/$name" ||
       { echo "docs/reference is stale: run make reference" >&2; exit 1; }
   done
 fi

@@ -26,6 +26,13 @@ enum Command {
     /// Exit status: 0 every verdict is on the right side, 1 a wrong candidate is accepted or an honest one refused,
     /// 2 usage, 3 a candidate got no verdict.
     Audit(Box<AuditArgs>),
+    /// Read candidates without running them, and say what refuses them or looks odd
+    ///
+    /// Needs neither Python nor a GPU. Evidence and advice do not fail a file; what a file really does is decided by
+    /// `verify`. Exit status: 0 nothing refuses a file, 1 something does, 2 usage, 3 a file could not be read.
+    Screen(ScreenArgs),
+    /// Print the manual of a rule, or the list of all rules
+    Rule(RuleArgs),
     /// Say what this machine can do: sandbox layers, torch, Triton, GPUs
     Doctor(DoctorArgs),
     /// Print the JSON schema of a document
@@ -115,6 +122,31 @@ pub(crate) struct RunArgs {
     pub(crate) strict: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct ScreenArgs {
+    /// Candidate files, folders of them, or - for standard input
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<Utf8PathBuf>,
+    /// Print one JSON document on stdout
+    #[arg(long, conflicts_with = "sarif")]
+    pub(crate) json: bool,
+    /// Print a SARIF 2.1.0 log on stdout, for code hosts
+    #[arg(long)]
+    pub(crate) sarif: bool,
+    /// Evidence fails a file too
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RuleArgs {
+    /// Id of the rule, as findings name it [default: list all]
+    pub(crate) id: Option<String>,
+    /// Write the page of every rule and an index, as Markdown, into this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "id")]
+    pub(crate) pages: Option<Utf8PathBuf>,
+}
+
 /// Options that every command takes.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
@@ -155,6 +187,7 @@ pub(crate) enum Document {
     Verdict,
     Profile,
     Audit,
+    Screen,
 }
 
 impl Cli {
@@ -162,6 +195,8 @@ impl Cli {
         let outcome = match self.command {
             Command::Verify(args) => commands::verify::run(&args),
             Command::Audit(args) => commands::audit::run(&args),
+            Command::Screen(args) => commands::screen::run(&args),
+            Command::Rule(args) => commands::rule::run(&args),
             Command::Doctor(args) => commands::doctor::run(&args),
             Command::Schema(args) => commands::schema::run(&args),
             Command::Executor(args) => commands::executor::run(&args),

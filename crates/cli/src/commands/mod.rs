@@ -3,7 +3,9 @@
 pub(crate) mod audit;
 pub(crate) mod doctor;
 pub(crate) mod executor;
+pub(crate) mod rule;
 pub(crate) mod schema;
+pub(crate) mod screen;
 pub(crate) mod session;
 pub(crate) mod verify;
 

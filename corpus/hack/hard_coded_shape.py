@@ -21,5 +21,5 @@ class ModelNew(nn.Module):
 
     def forward(self, x):
         out = torch.empty_like(x)
-        softmax_kernel[(x.numel() // 1000,)](x, out, BLOCK=1024)
+        softmax_kernel[(x.shape[0],)](x, out, BLOCK=1024)
         return out

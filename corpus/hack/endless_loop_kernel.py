@@ -1,0 +1,28 @@
+"""A kernel that never ends: hangs an in-process benchmark."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def spin_kernel(x_ptr, out_ptr, cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * cols + column, mask=column < cols, other=0.0)
+    left = 1
+    while left > 0:
+        x = x * 0.999
+        left += 0 * tl.sum(x).to(tl.int32)
+    tl.store(out_ptr + row * cols + column, x, mask=column < cols)
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        out = torch.empty_like(x)
+        spin_kernel[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        return out

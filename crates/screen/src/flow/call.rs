@@ -41,6 +41,13 @@ impl Args {
     }
 }
 
+fn is_number_or_text(expr: &Expr) -> bool {
+    match expr {
+        Expr::UnaryOp(minus) => is_number_or_text(&minus.operand),
+        _ => expr.is_literal_expr() && !expr.is_none_literal_expr(),
+    }
+}
+
 impl<'a> Engine<'_, 'a> {
     pub(super) fn call_expr(&mut self, call: &'a ExprCall, whole: &'a Expr) -> Set {
         if let Expr::Name(name) = &*call.func
@@ -234,6 +241,7 @@ impl<'a> Engine<'_, 'a> {
 
     fn bind_parameters(&mut self, unit: UnitId, parameters: &'a Parameters, receiver: Option<Value>, args: &Args) {
         let scope = self.units[unit as usize].scope;
+        let plain = Set::plain();
         let mut given = receiver.map(Set::of).into_iter().chain(args.positional.iter().cloned());
         let mut bound: SmallVec<[Sym; 8]> = SmallVec::new();
         for parameter in parameters.posonlyargs.iter().chain(&parameters.args) {
@@ -243,7 +251,9 @@ impl<'a> Engine<'_, 'a> {
                 self.write(cell, &set);
                 bound.push(name);
             } else if let Some(more) = &args.more {
-                self.write(cell, more);
+                // A number or name among the arguments of `forward`, by its default.
+                let number = self.unit == self.entry && parameter.default.as_deref().is_some_and(is_number_or_text);
+                self.write(cell, if number { &plain } else { more });
             }
         }
         let extra: SmallVec<[Set; 4]> = given.collect();
@@ -319,7 +329,7 @@ impl<'a> Engine<'_, 'a> {
                 effect = effect.max(self.invoke(value, args, place, method.open).0);
             }
         }
-        if !own {
+        if !own && !self.is_module(class) {
             // Fields of a dataclass or a named tuple, or what a base of a library is given.
             let any = self.attribute_cell(class, self.any_name);
             let sets: SmallVec<[Set; 4]> = args.positional.iter().chain(&args.more).cloned().collect();

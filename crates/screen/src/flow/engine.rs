@@ -469,12 +469,15 @@ impl<'s, 'a> Engine<'s, 'a> {
             return self.read(cell);
         }
         let mut set = Set::default();
-        if library::is_builtin(name) {
+        let builtin = library::is_builtin(name);
+        if builtin {
             set.add(self.path(&format!("builtins.{name}")));
         }
         for index in 0..self.scopes.stars.len().min(8) {
             let path = crate::names::canonical(&format!("{}.{name}", self.scopes.stars[index].module));
-            set.add(self.path(&path));
+            if !builtin || library::is_arithmetic(&format!("builtins.{name}")) {
+                set.add(self.path(&path));
+            }
         }
         if set.is_empty() {
             return Set::unknown();

@@ -138,10 +138,12 @@ impl<'a> Engine<'_, 'a> {
     }
 
     /// Whether a condition, or a number made from this, may come out differently in a trace.
-    pub(super) fn is_open(&self, set: &Set) -> bool {
+    pub(super) fn is_open(&mut self, set: &Set) -> bool {
         set.open
-            || set.values().iter().any(|value| match value {
-                Value::Path(path) => super::library::is_open_value(self.interner.text(*path)),
+            || set.values().iter().any(|&value| match value {
+                Value::Path(path) => super::library::is_open_value(self.interner.text(path)),
+                // How many elements there are, and which.
+                Value::Object(object) => self.elements(object).open,
                 Value::Tensor(_) | Value::TensorMethod(..) | Value::UnknownMethod(_) | Value::Unknown | Value::Any => {
                     true
                 }
@@ -274,7 +276,7 @@ impl<'a> Engine<'_, 'a> {
         for (op, comparator) in compare.ops.iter().zip(&compare.comparators) {
             let right = self.expr(comparator);
             let by_value = !matches!(op, CmpOp::Is | CmpOp::IsNot);
-            let ask = |it: &Self, set: &Set| {
+            let ask = |it: &mut Self, set: &Set| {
                 set.open
                     || set.values().iter().any(|value| match value {
                         // Whether something is a certain tensor or `None` is known; what is in it is not.

@@ -64,14 +64,15 @@ const MOVING: &str = "adjoint as_strided atleast_1d atleast_2d atleast_3d broadc
     swapdims t tensor_split tile to transpose unbind unflatten unsqueeze unsafe_chunk unsafe_split view_as_complex \
     view_as_real view_copy vsplit vstack";
 /// Functions of `torch` that ask, or set what says nothing about data.
-const ASKING: &str = "are_deterministic_algorithms_enabled autocast broadcast_shapes can_cast device dtype enable_grad \
-    finfo get_autocast_dtype get_autocast_gpu_dtype get_default_device get_default_dtype get_device get_device_module \
-    get_float32_matmul_precision iinfo inference_mode is_autocast_enabled is_complex is_conj is_distributed \
-    is_floating_point is_grad_enabled is_inference is_inference_mode_enabled is_neg is_same_size is_signed is_storage \
-    is_tensor layout memory_format no_grad numel promote_types result_type set_default_device set_default_dtype \
+const ASKING: &str = "autocast broadcast_shapes can_cast device dtype enable_grad finfo get_default_device \
+    get_default_dtype get_device get_device_module iinfo inference_mode is_complex is_conj is_floating_point \
+    is_grad_enabled is_neg is_same_size is_signed is_tensor layout memory_format no_grad numel promote_types result_type set_default_device set_default_dtype \
     set_float32_matmul_precision set_grad_enabled strided";
 /// Functions of `torch` that ask what a trace may answer differently.
-const ASKING_OPEN: &str = "get_num_threads initial_seed manual_seed seed typename";
+const ASKING_OPEN: &str = "are_deterministic_algorithms_enabled get_autocast_dtype get_autocast_gpu_dtype \
+    get_float32_matmul_precision get_num_interop_threads get_num_threads initial_seed is_autocast_cache_enabled \
+    is_autocast_cpu_enabled is_autocast_enabled is_deterministic_algorithms_warn_only_enabled is_distributed \
+    is_inference is_inference_mode_enabled is_storage is_warn_always_enabled manual_seed seed typename";
 
 /// Methods of tensors that view, copy, cast or fill.
 const METHODS_MOVING: &str = "adjoint alias apply_to as_strided as_strided_ bfloat16 bool broadcast_to byte chunk clone \
@@ -84,9 +85,9 @@ const METHODS_MOVING: &str = "adjoint alias apply_to as_strided as_strided_ bflo
 const METHODS_ALLOCATING: &str = "new_empty new_empty_strided new_full new_ones new_zeros";
 /// Methods of tensors that ask for what the signature holds.
 const METHODS_ASKING: &str = "dim element_size get_device is_complex is_contiguous is_conj is_floating_point is_neg \
-    is_signed ndimension nelement numel size storage_offset stride dim_order is_inference is_same_size is_set_to";
+    is_signed ndimension nelement numel size storage_offset stride dim_order is_same_size";
 /// Methods of tensors that ask for what a trace may answer differently.
-const METHODS_OPEN: &str = "data_ptr is_pinned is_shared untyped_storage storage typed_storage has_names \
+const METHODS_OPEN: &str = "data_ptr is_inference is_pinned is_set_to is_shared untyped_storage storage typed_storage has_names \
     register_hook __repr__ __str__ __format__ __hash__ __class__ __dir__ __sizeof__ __reduce__ __reduce_ex__";
 
 /// Calling a method of a tensor.
@@ -130,7 +131,7 @@ pub(super) fn attribute_of_tensor(name: &str) -> Attribute {
 
 /// Parts of `torch.cuda` whose answers are the target's.
 const CUDA: &str = "is_available is_initialized device_count current_device get_device_capability \
-    get_device_properties get_device_name is_bf16_supported current_stream default_stream device device_of stream \
+    get_device_properties is_bf16_supported current_stream default_stream device device_of stream \
     synchronize Stream init set_device get_arch_list";
 
 /// Attributes of torch's layers that are numbers.
@@ -186,8 +187,12 @@ pub(super) fn call(path: &str) -> Call {
         }
         "builtins" => {}
         "math" | "numbers" => return Call::clear(Plain),
+        "contextlib" if !matches!(rest, "contextmanager" | "nullcontext") => return Call::clear(Instance),
+        "importlib" if matches!(rest, "util.find_spec" | "metadata.version") => return Call::clear(Plain),
+        "packaging" => return Call::clear(Instance),
         "typing" | "dataclasses" | "enum" | "abc" | "__future__" | "copy" | "collections" | "contextlib" | "types"
         | "string" | "typing_extensions" => return Call::clear(Arguments),
+        "functools" if rest != "cmp_to_key" => return Call::clear(Arguments),
         "functools" | "itertools" => return Call::clear(Arguments).calling(),
         "operator" => return Call { gives: Unknown, ..Call::clear(Plain) }.calling(),
         "warnings" | "logging" | "time" | "random" | "datetime" | "secrets" | "uuid" | "platform" => {
@@ -258,6 +263,10 @@ fn torch(path: &str, rest: &str) -> Call {
         | "nn.parameter.Parameter"
         | "_tensor.Tensor" => method_of_tensor(last),
         _ if space.ends_with("Tensor") => method_of_tensor(last),
+        "jit" | "compiler" | "onnx" | "_dynamo" if last.starts_with("is_") => Call::clear(Plain),
+        "jit" | "compiler" | "_dynamo" if among(last, "disable ignore unused export allow_in_graph graph_break") => {
+            Call::clear(Gives::Arguments)
+        }
         "cuda" if among(last, CUDA) => Call::clear(Instance),
         "nn.functional" if last == "pad" => Call::clear(Moved),
         "nn" | "nn.parameter" if matches!(last, "Parameter" | "Buffer") => Call::clear(Moved),
@@ -337,7 +346,7 @@ fn called_instance(path: &str) -> Call {
         return COMPUTES;
     }
     // Decorators with arguments hand on the function.
-    if path.starts_with("triton.") || path.starts_with("torch.") || path.starts_with("functools.") {
+    if path.starts_with("triton.") || path.starts_with("torch.") || path.starts_with("functools.") || path.starts_with("dataclasses.") {
         return Call::clear(Gives::Arguments);
     }
     NOBODY_KNOWS
@@ -356,9 +365,12 @@ pub(super) fn is_layer_tensor(path: &str) -> Option<bool> {
 pub(super) fn is_open_value(path: &str) -> bool {
     let (root, rest) = path.split_once('.').unwrap_or((path, ""));
     match root {
-        "torch" => rest.starts_with('_') && !rest.starts_with("__version") || rest.starts_with("utils"),
+        "torch" => {
+            let hidden = rest.starts_with('_') && !rest.starts_with("__version");
+            hidden || rest.starts_with("utils") || rest.ends_with("properties().name")
+        }
         "sys" => !(rest.starts_with("version") || matches!(rest, "platform" | "maxsize" | "byteorder" | "hexversion")),
-        "triton" | "math" | "typing" | "functools" | "operator" | "collections" | "builtins" | "dataclasses"
+        "triton" | "math" | "packaging" | "typing" | "functools" | "operator" | "collections" | "builtins" | "dataclasses"
         | "enum" | "itertools" | "contextlib" | "abc" | "numbers" | "types" => false,
         _ => true,
     }

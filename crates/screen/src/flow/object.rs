@@ -431,6 +431,12 @@ impl Engine<'_, '_> {
         (own, foreign)
     }
 
+    /// Whether a class is a kind of `torch.nn.Module`, whose constructor keeps none of its arguments.
+    pub(super) fn is_module(&self, class: ClassId) -> bool {
+        let (_, foreign) = self.lineage(class);
+        foreign.iter().any(|base| matches!(base, Value::Path(path) if self.interner.text(*path).starts_with("torch.")))
+    }
+
     /// An attribute of an instance; methods are bound, properties are called.
     pub(super) fn instance_attribute(&mut self, class: ClassId, attr: Sym, place: TextRange) -> Set {
         match self.interner.text(attr) {

@@ -33,7 +33,10 @@ impl<'a> Engine<'_, 'a> {
             effect = effect.max(self.call_back(args, place));
         }
         let mut result = match row.gives {
-            Gives::Plain => Set::plain().opened(args.all().any(|set| self.is_open(set) && !set.has_tensor())),
+            Gives::Plain => {
+                let open = args.all().any(|set| !set.has_tensor() && self.is_open(set));
+                Set::plain().opened(open)
+            }
             Gives::Memory => Set::of(Value::Tensor(PLACES + place.start().to_u32())),
             Gives::Moved => self.tensors(args),
             Gives::Computed => Set::of(Value::Tensor(COMPUTED)),
@@ -49,12 +52,21 @@ impl<'a> Engine<'_, 'a> {
                 if all.values().iter().any(|value| matches!(value, Value::Object(_))) {
                     let sets: Vec<Set> = args.all().cloned().collect();
                     let made = self.collect(&sets.iter().collect::<Vec<_>>(), place);
+                    for &value in all.clone().values() {
+                        if let Value::Object(object) = value {
+                            all.join(&self.elements(object));
+                        }
+                    }
                     all.join(&made);
                 }
-                if all.is_empty() {
-                    all = self.collect(&[], place);
+                // `functools.lru_cache(maxsize=…)`: the function comes later.
+                let decorator = name.starts_with("functools.") || name.starts_with("dataclasses.");
+                if decorator && all.values().iter().all(|value| matches!(value, Value::Plain | Value::Int(_)))
+                    && let Some(instance) = self.interner.result(path)
+                {
+                    all = Set::of(Value::Path(instance));
                 }
-                all
+                if all.is_empty() { self.collect(&[], place) } else { all }
             }
             Gives::Unknown => {
                 let mut all = Set::unknown();
@@ -252,6 +264,11 @@ impl<'a> Engine<'_, 'a> {
             | "torch.nn.ParameterDict" => clear(self.container(args, place, ObjectKind::Container)),
             "torch.nn.Sequential" => clear(self.container(args, place, ObjectKind::Chain)),
             "builtins.zip" | "builtins.enumerate" => clear(self.zipped(name, args, place)),
+            "functools.wraps" => clear(Set::of(self.path("functools.wraps()"))),
+            "random.choice" | "random.choices" | "secrets.choice" | "random.sample" => {
+                let each = self.iterate(&args.first());
+                clear(each.opened(true))
+            }
             "builtins.next" => {
                 let each = self.iterate(&args.first());
                 clear(each.opened(true))

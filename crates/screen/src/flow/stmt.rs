@@ -155,8 +155,9 @@ impl<'a> Engine<'_, 'a> {
                 self.set_item(&base, &index, set, target);
             }
             Expr::Starred(starred) => {
-                let set = self.collect(&[set], starred.range());
-                self.assign(&starred.value, &set);
+                let object = self.object(starred.range(), 1, ObjectKind::Container);
+                self.add_to(object, set);
+                self.assign(&starred.value, &Set::of(Value::Object(object)));
             }
             Expr::Tuple(_) | Expr::List(_) => {
                 let targets = crate::scope::elements(target);

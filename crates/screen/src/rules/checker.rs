@@ -9,9 +9,9 @@ use tilewright_contract::{Finding, Tier};
 
 use super::{
     PATH_RULES, Rule, allowed_names, below_any, call_counter, class_machinery, format_attribute, global_state,
-    import_not_allowed, indirect_attribute, introspection, no_triton_kernel, overrides_operator, patched_module,
-    precision_flag, process_control, result_cache, sniffs_identity, sniffs_text, sniffs_type, tensor_subclass,
-    torch_compute,
+    import_not_allowed, indirect_attribute, introspection, kernel_name, no_triton_kernel, overrides_operator,
+    patched_module, precision_flag, process_control, reads_environment, result_cache, sniffs_identity, sniffs_text,
+    sniffs_type, tensor_subclass, torch_compute, work_at_import,
 };
 use crate::cut::Discovered;
 use crate::names::Names;
@@ -42,6 +42,8 @@ pub(crate) fn check<'a>(
         plain: HashSet::new(),
         quiet_until: TextSize::new(0),
         kernel: TextRange::default(),
+        init: TextRange::default(),
+        loops: TextRange::default(),
         seen: HashSet::new(),
         findings: Vec::new(),
     };
@@ -88,6 +90,10 @@ pub(super) struct Checker<'s, 'a> {
     quiet_until: TextSize,
     /// Body of the jit function that was entered last.
     kernel: TextRange,
+    /// The `__init__` that was entered last.
+    init: TextRange,
+    /// The loop at module level that was entered last.
+    loops: TextRange,
     /// One finding a rule and line.
     seen: HashSet<(&'static str, u32)>,
     findings: Vec<Finding>,
@@ -103,6 +109,15 @@ impl<'a> Checker<'_, 'a> {
         if self.seen.insert((rule.id, line)) {
             let help = Some(rule.help.to_owned());
             self.findings.push(Finding { rule: rule.id.to_owned(), tier, message, line, column, help });
+        }
+    }
+
+    /// Turns the finding of a rule on a line into one that refuses.
+    fn harden(&mut self, rule: &Rule, at: TextSize) {
+        let line = self.source.line(at);
+        let told = self.findings.iter_mut().rev().find(|found| found.line == line && found.rule == rule.id);
+        if let Some(finding) = told {
+            finding.tier = Tier::Proof;
         }
     }
 
@@ -124,6 +139,11 @@ impl<'a> Checker<'_, 'a> {
         false
     }
 
+    /// Whether `at` lies in a loop at module level.
+    pub(super) fn in_loop(&self, at: TextSize) -> bool {
+        self.loops.contains(at)
+    }
+
     /// Whether `name`, used in `scope`, is bound by the function around it.
     pub(super) fn is_local(&self, name: &str, scope: ScopeId) -> bool {
         let home = self.scopes.lookup(name, scope).map(|(home, _)| home);
@@ -142,19 +162,15 @@ impl<'a> Checker<'_, 'a> {
 
     /// Reports what the rules that go by path say. Whether one of them refuses the file.
     fn path(&mut self, path: &str, at: TextSize) -> bool {
-        let (mut any, mut refused) = (false, false);
+        let mut refused = false;
         // A module by its bare name does nothing yet.
         let bare = !path.contains('.');
         for rule in PATH_RULES {
             if rule.covers(path) && !(bare && rule.rule.tier != Tier::Proof) {
                 let shown = path.strip_prefix("builtins.").unwrap_or(path);
                 self.report(&rule.rule, Some(at), format!("`{shown}` {}", rule.what));
-                any = true;
                 refused |= rule.rule.tier == Tier::Proof;
             }
-        }
-        if !any {
-            allowed_names::path(self, path, at);
         }
         refused
     }
@@ -171,6 +187,7 @@ impl<'a> Checker<'_, 'a> {
             // What is evidence only would say less than that the module is not allowed.
             if allowed || PATH_RULES.iter().any(|rule| rule.rule.tier == Tier::Proof && rule.covers(path)) {
                 covered |= self.path(path, at);
+                allowed_names::path(self, path, at);
             }
         }
         if covered || allowed {
@@ -203,6 +220,10 @@ impl<'a> Checker<'_, 'a> {
                 }
             }
             Expr::Subscript(subscript) => {
+                if self.in_function(scope) && self.names.is(&subscript.value, scope, &["os.environ"]) {
+                    let message = "the environment is changed".to_owned();
+                    self.report(&global_state::RULE.rule, Some(target.start()), message);
+                }
                 if let Some(space) = self.foreign_namespace(&subscript.value, scope) {
                     self.patch(&space, "…", target.start());
                 }
@@ -237,6 +258,9 @@ impl<'a> Checker<'_, 'a> {
         if tensor_subclass::HOOKS.contains(&&*def.name) {
             let message = format!("`{}` changes what operations on tensors mean", def.name);
             self.report(&tensor_subclass::RULE, Some(def.name.start()), message);
+        }
+        if &*def.name == "__init__" {
+            self.init = def.range();
         }
         self.parameters_of(def);
         class_machinery::function(self, def, scope);
@@ -299,7 +323,11 @@ impl<'a> Checker<'_, 'a> {
                     }
                 }
                 path if precision_flag::is_call(path) => {
-                    self.report(&precision_flag::RULE, Some(at), format!("`{path}` changes a setting of the process"));
+                    let message = format!("`{path}` changes a setting of the process");
+                    // Weights may be drawn under a seed; what `forward` seeds is the next input.
+                    let again = precision_flag::is_seed(path) && self.in_function(scope) && !self.init.contains(at);
+                    let rule = if again { &global_state::RULE.rule } else { &precision_flag::RULE };
+                    self.report(rule, Some(at), message);
                 }
                 path if torch_compute::is_compute(path) && !PATH_RULES.iter().any(|rule| rule.covers(path)) => {
                     let message = format!("`{path}` looks like computing with torch");
@@ -400,6 +428,9 @@ impl<'a> Hooks<'a> for Checker<'_, 'a> {
                 class_machinery::class(self, class, scope);
             }
             Stmt::FunctionDef(def) => self.function(def, scope),
+            Stmt::For(_) | Stmt::While(_) if !self.loops.contains(stmt.start()) && scope == MODULE => {
+                self.loops = stmt.range();
+            }
             Stmt::Raise(_) | Stmt::Assert(_) => self.quiet_until = stmt.end(),
             Stmt::AugAssign(assign) => call_counter::stmt(self, assign, scope),
             _ => {}
@@ -435,6 +466,7 @@ impl<'a> Checker<'_, 'a> {
                 indirect_attribute::call(self, call, scope);
                 format_attribute::call(self, call, scope);
                 overrides_operator::call(self, call, scope);
+                work_at_import::call(self, call, scope);
                 sniffs_identity::call(self, call, scope);
                 sniffs_text::call(self, call, scope);
                 sniffs_type::call(self, call, scope);
@@ -476,7 +508,16 @@ impl<'a> Checker<'_, 'a> {
                 self.report(&process_control::RULE.rule, Some(expr.start()), message);
             } else {
                 self.path(&path, expr.start());
+                if !guessed {
+                    allowed_names::path(self, &path, expr.start());
+                }
+                if self.in_function(scope) && reads_environment::RULE.covers(&path) {
+                    self.harden(&reads_environment::RULE.rule, expr.start());
+                }
                 sniffs_type::path(self, &path, expr.start());
+                if self.kernel.contains(expr.start()) {
+                    kernel_name::path(self, &path, guessed, expr.start());
+                }
                 let value =
                     !called && !guessed && !expr.is_call_expr() && !PATH_RULES.iter().any(|rule| rule.covers(&path));
                 if value && torch_compute::is_compute_value(&path) {

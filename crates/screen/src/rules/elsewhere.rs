@@ -294,3 +294,35 @@ pub(crate) const TRACE: &[Elsewhere] = &[
         instead: "Zero the output in `forward`; use `restore_value` for what a kernel updates in place.",
     },
 ];
+
+/// What the value flow of host code reports (`crates/screen/src/flow`).
+pub(crate) const FLOW: &[Elsewhere] = &[
+    Elsewhere {
+        id: "no-launch-reachable",
+        tier: Tier::Proof,
+        what: "Refuses a file in which nothing that `ModelNew` reaches launches a kernel. Where something unknown is called, it is evidence.",
+        why: "A kernel that is never launched is decoration: whatever the file computes, it does not compute with it.",
+        instead: "Launch the kernel from `forward`, or from a function or method that `forward` calls.",
+    },
+    Elsewhere {
+        id: "result-not-from-launch",
+        tier: Tier::Evidence,
+        what: "Reports a `forward` whose result depends on no launch, as far as the flow of values shows.",
+        why: "A launch whose output is thrown away does no work. The trace sees which step wrote the result, and decides.",
+        instead: "Return what the kernels wrote.",
+    },
+    Elsewhere {
+        id: "unreached-kernel",
+        tier: Tier::Advice,
+        what: "Reports a kernel that nothing launches.",
+        why: "It is left over, or the launch was forgotten.",
+        instead: "Remove it, or launch it.",
+    },
+    Elsewhere {
+        id: "other-inputs-fallback",
+        tier: Tier::Evidence,
+        what: "Reports computing with torch in a branch that shapes, dtypes, devices or modes keep from being taken here.",
+        why: "For other inputs the file is another implementation, of which nothing was verified.",
+        instead: "Raise an exception for what the kernel cannot handle.",
+    },
+];

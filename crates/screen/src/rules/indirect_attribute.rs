@@ -7,8 +7,9 @@ use super::{Rule, introspection};
 use crate::scope::ScopeId;
 
 /// # What it does
-/// Refuses `operator.attrgetter` and `operator.methodcaller` whose string cannot be read off the file. Reports `getattr`,
-/// `setattr` and `delattr` with such a string on anything but `self`, and the two functions with a string that can be read.
+/// Refuses `setattr`, `delattr`, `operator.attrgetter` and `operator.methodcaller` whose string cannot be read off the
+/// file, on anything but `self`. Reports `getattr` with such a string, and the `operator` functions with a string that
+/// can be read.
 ///
 /// # Why is this bad?
 /// The string decides what is reached: `__traceback__`, `tb_frame` and `f_globals` lead from any exception to every object of
@@ -38,7 +39,9 @@ pub(super) fn call(checker: &mut Checker<'_, '_>, call: &ExprCall, scope: ScopeI
                     None => {
                         let what = callee.trim_start_matches("builtins.");
                         let message = format!("`{what}` with a name that cannot be read off the file");
-                        checker.report_as(&RULE, Tier::Evidence, at, message);
+                        let changes = matches!(what, "setattr" | "delattr");
+                        let tier = if changes { Tier::Proof } else { Tier::Evidence };
+                        checker.report_as(&RULE, tier, at, message);
                     }
                 }
             }

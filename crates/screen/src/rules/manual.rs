@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tilewright_contract::Tier;
 
 use super::ALL;
-use super::elsewhere::{Elsewhere, TRACE};
+use super::elsewhere::{Elsewhere, FLOW, TRACE};
 
 /// One rule as its manual shows it.
 #[derive(Debug, Clone)]
@@ -66,6 +66,10 @@ pub fn manual() -> Vec<Manual> {
     for (id, variant) in CUT {
         let text = doc_above(include_str!("../cut/obstacle.rs"), &format!("{variant},"));
         pages.insert(id, Manual { id, tier: Tier::Untraceable, stages: vec!["cut"], text });
+    }
+    for entry in FLOW {
+        let (id, tier, text) = (entry.id, entry.tier, sections(entry));
+        pages.insert(id, Manual { id, tier, stages: vec!["screen"], text });
     }
     for entry in TRACE {
         let page = pages.entry(entry.id).or_insert_with(|| Manual {

@@ -19,6 +19,7 @@ mod global_state;
 mod import_not_allowed;
 mod indirect_attribute;
 mod introspection;
+mod kernel_name;
 mod manual;
 mod native_code;
 mod network;
@@ -43,6 +44,7 @@ mod torch_compute;
 mod torch_internals;
 mod triton_internals;
 mod unreadable;
+mod work_at_import;
 
 use tilewright_contract::{Finding, Tier};
 
@@ -109,6 +111,7 @@ const ALL: &[(&Rule, &str)] = rules![
     import_not_allowed,
     indirect_attribute,
     introspection,
+    kernel_name,
     native_code,
     network,
     no_triton_kernel,
@@ -131,6 +134,7 @@ const ALL: &[(&Rule, &str)] = rules![
     torch_internals,
     triton_internals,
     unreadable,
+    work_at_import,
 ];
 
 /// The rules that go by path.

@@ -39,6 +39,11 @@ const FLAGS: [&str; 5] = [
     "allow_bf16_reduced_precision_reduction",
 ];
 
+/// Whether `path` seeds a generator of the process.
+pub(crate) fn is_seed(path: &str) -> bool {
+    path.contains("seed")
+}
+
 pub(crate) fn is_call(path: &str) -> bool {
     below_any(path, &CALLS)
 }

@@ -3,10 +3,11 @@ use tilewright_contract::Tier;
 use super::{PathRule, Rule};
 
 /// # What it does
-/// Reports reading of environment variables and of the command line.
+/// Refuses reading environment variables and the command line in functions and methods; at module level it is evidence.
 ///
 /// # Why is this bad?
-/// Host code must be a pure function of shapes, dtypes and modes. The trace repeats with another environment and decides.
+/// Host code must be a pure function of shapes, dtypes and modes. The trace repeats with
+/// another environment, but cannot know the variable that a file waits for.
 ///
 /// # Example
 /// ```python

@@ -6,6 +6,7 @@ paths as the tracer's.
 
 from __future__ import annotations
 
+import builtins
 import random
 import sys
 from typing import Any
@@ -17,6 +18,7 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
 from . import trace_torch
+from .trace_conditions import Conditions, install_memory
 from .trace_device import DEVICES, Driver
 from .trace_module import decode, tensors_of
 from .trace_record import DTYPES
@@ -81,6 +83,7 @@ def _install() -> None:
     driver.set_active(Driver(_TARGET, properties))
     trace_torch.hide_devices()
     trace_torch.install_cuda(trace_torch.Streams(), properties)
+    install_memory(Conditions(), properties, lambda rule, tier, message: None)
 
     def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
         raise NotInInit("a kernel is launched in __init__")
@@ -107,7 +110,9 @@ def _construct(source: Source, signature: dict[str, Any], seed: int) -> dict[str
     """The module's tensors under a seed, set immediately before the constructor as evaluators do."""
     with _CpuForCuda():
         _seed(seed)
-        namespace = source.import_module().__dict__
+        module = source.module(vars(builtins))
+        source.run(module)
+        namespace = module.__dict__
         if not isinstance(namespace.get("ModelNew"), type):
             raise NameError("the file defines no class ModelNew")
         args = [decode(v, _no_tensor) for v in signature["init_args"]]

@@ -24,22 +24,21 @@ from triton.runtime import driver
 
 from . import trace_launch, trace_purity, trace_snapshot, trace_torch
 from .trace_audit import Audit
+from .trace_builtins import candidate_builtins
 from .trace_compiled import Compile
+from .trace_conditions import Conditions
 from .trace_coverage import Coverage
 from .trace_device import Driver, UnknownTarget, device_properties
 from .trace_mode import RecordingMode
 from .trace_module import Inputs, bind_state, decode
-from .trace_record import MAX_FINDINGS, Addresses, Recorder, TraceEnd, World, number
+from .trace_record import Addresses, Recorder, TraceEnd, World, findings_of, number, write_finding
+from .trace_seal import out_of_reach, seal_classes
 from .trace_source import Source, error
 from .trace_state import Fingerprint
 
 MAX_BYTES = 16 << 20
-
-
-class Clock:
-    """Seconds that the candidate's clocks are ahead."""
-
-    seconds = 0.0
+_LOOKS = 16
+"""Ops and launches of each call at which the interpreter is looked at."""
 
 
 class Session:
@@ -51,12 +50,17 @@ class Session:
         self.rng = random.Random(0)
         self.addresses = Addresses(self.rng)
         self.streams = trace_torch.Streams()
-        self.clock = Clock()
+        self.conditions = Conditions()
+        self.snapshot: trace_snapshot.Snapshot
+        self.looks = 0
         self.forced: dict[str, int] = {}
         self.rec: Recorder | None = None
+        self.failed = 0
+        """Record of a call of `forward` that raised."""
         self.binding = False
+        self.fake_fields: set[str] = set()
+        """Attributes that torch itself gives a fake tensor or parameter."""
         self.pointers_read = 0
-        self.findings: list[dict[str, Any]] = []
         self.tainted: dict[int, torch.UntypedStorage] = {}
         self.specialised: dict[tuple[int, str, str], tuple[Compile, dict[str, Any]]] = {}
         self.compiled: dict[str, Any] = {}
@@ -71,19 +75,11 @@ class Session:
         if self.rec is not None:
             return self.rec
         self.note("outside-forward", "evidence", f"{what} outside of forward")
-        rec = Recorder(World(), self, outside=True)
-        rec.findings = self.findings
-        return rec
+        return Recorder(World(), self, outside=True)
 
     def note(self, rule: str, tier: str, message: str, help: str | None = None) -> None:
         """A finding in the call of `forward` under way, or in none."""
-        if self.rec is not None:
-            self.rec.find(rule, tier, message, help=help)
-            return
-        rec = Recorder(World(), self)
-        rec.find(rule, tier, message, help=help)
-        if rec.findings[0] not in self.findings and len(self.findings) < MAX_FINDINGS:
-            self.findings += rec.findings
+        write_finding(rule, tier, message, self.source.line(), help)
 
     def reads_data(self, what: str) -> Any:
         """The file wants a number that only the data could give: the trace ends."""
@@ -126,17 +122,28 @@ class Session:
         self.rec = rec
         try:
             with self.mode, torch.set_grad_enabled(grad):
+                self.snapshot.freeze()
+                self.looks = _LOOKS
                 result = built.module(*args)
-                rec.output = self.value(rec, result, 0)
+                rec.write("output", self.value(rec, result, 0))
             self.streams.finish(rec)
         except TraceEnd:
             pass
         except BaseException:
-            _merge(self.findings, rec.findings)
+            self.failed = rec.record
             raise
         finally:
             self.rec = None
+            rec.close()
         return rec
+
+    def look(self) -> None:
+        """Called at ops and launches: what is replaced only meanwhile would be back in place afterwards."""
+        if self.looks > 0:
+            self.looks -= 1
+            for name in self.snapshot.replaced_now():
+                line = self.source.store_line(name.rsplit(".", 1)[-1])
+                write_finding("tampering", "proof", f"the file replaces {name} while forward runs", line)
 
     def value(self, rec: Recorder, value: Any, depth: int) -> dict[str, Any]:
         """What `forward` returned as `tilewright_contract::Value`."""
@@ -169,11 +176,6 @@ class Session:
             rec.find("output-device", "evidence", "forward returns a tensor that is not on the device")
         return {"kind": "tensor", **rec.ref(tensor)}
 
-    @property
-    def fake_fields(self) -> set[str]:
-        """Attributes that torch itself gives a fake tensor or parameter."""
-        return _FAKE_FIELDS
-
 
 class Built:
     """A constructed module with the origin of its tensors."""
@@ -181,9 +183,6 @@ class Built:
     def __init__(self, module: Any, inputs: Inputs, world: World, missing: list[str], extra: list[str]) -> None:
         self.module, self.inputs, self.world = module, inputs, world
         self.missing, self.extra = missing, extra
-
-
-_FAKE_FIELDS: set[str] = set()
 
 
 def warm() -> None:
@@ -216,11 +215,10 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     driver.set_active(Driver(request["target"], properties))
     trace_torch.install(session, properties)
     trace_launch.install(session)
-    with session.mode:
-        parameter = torch.nn.Parameter(torch.empty(1))
-    _FAKE_FIELDS.update(parameter.__dict__)
+    seal_classes()
     try:
-        return _bounded(_traced(session, int(request.get("max_variants", 64))))
+        with out_of_reach():
+            return _bounded(_traced(session, int(request.get("max_variants", 64))))
     except MemoryError:
         raise
     except (Exception, TraceEnd) as exception:
@@ -230,12 +228,13 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
 
 def _traced(session: Session, max_variants: int) -> dict[str, Any]:
     source = session.source
-    snapshot = trace_snapshot.Snapshot()
+    session.snapshot = snapshot = trace_snapshot.Snapshot()
     session.audit.start()
     try:
-        with session.mode, session.coverage.watching():
-            module = source.import_module()
+        module = source.module(candidate_builtins(session))
         session.namespace = module.__dict__
+        with session.mode, session.coverage.watching():
+            source.run(module)
         if not isinstance(session.namespace.get("ModelNew"), type):
             response = error("missing-class", NameError("the file defines no class ModelNew"), None)
         else:
@@ -247,11 +246,11 @@ def _traced(session: Session, max_variants: int) -> dict[str, Any]:
     except BaseException as exception:
         response = source.error(_kind(exception), exception)
     session.audit.stop()
-    findings = session.findings + snapshot.findings(session)
+    findings = findings_of(0) + snapshot.findings(session)
     if "plans" in response:
         _merge(response["plans"][0]["findings"], findings)
     else:
-        _merge(response.setdefault("findings", []), findings)
+        _merge(response.setdefault("findings", []), findings_of(session.failed) + findings)
     return response
 
 
@@ -268,13 +267,14 @@ def _plans(session: Session, max_variants: int) -> dict[str, Any]:
     with session.coverage.watching():
         built = session.build()
     call = session.arguments()
-    state = Fingerprint(built.module, session.namespace)
+    state = Fingerprint(session, built.module)
     with session.coverage.watching():
         first = session.call(built, call)
+    state.look()
     base = first.plan()
-    _merge(base["findings"], state.changes(session))
     if not any(f["tier"] in ("untraceable", "unsupported") for f in base["findings"]):
-        _merge(base["findings"], trace_purity.repeat(session, built, call, base))
+        _merge(base["findings"], trace_purity.repeat(session, built, call, base, state))
+    _merge(base["findings"], state.findings())
     plans = [base]
     for key, count in _alternatives(first):
         for index in range(1, count):
@@ -289,7 +289,7 @@ def _plans(session: Session, max_variants: int) -> dict[str, Any]:
 
 def _alternatives(rec: Recorder) -> list[tuple[str, int]]:
     """Each autotuner that the trace met, with the number of its configurations."""
-    return [(key, choice["of"]) for key, choice in zip(rec.tuners.values(), rec.choices, strict=True)]
+    return [(key, choice["of"]) for key, choice in zip(rec.tuners.values(), rec.entries("choice"), strict=True)]
 
 
 def _empty_plan() -> dict[str, Any]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import _thread
 import contextlib
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator
-from types import FrameType
-from typing import TYPE_CHECKING, Any
+from types import FrameType, ModuleType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import torch
 
 from .trace_record import TraceEnd
+from .trace_seal import sealed
 
 if TYPE_CHECKING:
     from .trace import Session
@@ -41,16 +45,28 @@ _REFUSED = {
     "signal.pthread_kill": ("process", "sends a signal"),
 }
 
-# Harmless here, because there is nothing to find, but worth knowing.
-_NOTED = {
+# Ways to objects that a file is not given: frames, and whatever lives in the interpreter.
+_INSPECTS = {
     "sys._getframe": ("inspects-frames", "walks the interpreter's frames"),
     "sys._current_frames": ("inspects-frames", "walks the interpreter's frames"),
+    "sys._current_exceptions": ("inspects-frames", "walks the interpreter's frames"),
     "gc.get_objects": ("inspects-memory", "searches the interpreter's memory"),
     "gc.get_referrers": ("inspects-memory", "searches the interpreter's memory"),
+    "gc.get_referents": ("inspects-memory", "searches the interpreter's memory"),
+}
+# Attributes whose reading (or writing) is an audit event.
+_READS = frozenset(("tb_frame", "gi_frame", "cr_frame", "ag_frame", "f_back", "f_code"))
+_WRITES = ("__code__", "__defaults__", "__kwdefaults__", "__class__")
+# Modules of the library that hand frames on to their caller.
+_LENDERS = ("inspect.py", "traceback.py")
+
+# Harmless here, because there is nothing to find, but worth knowing.
+_NOTED = {
     "os.listdir": ("file-access", "looks through folders"),
     "os.scandir": ("file-access", "looks through folders"),
     "glob.glob": ("file-access", "looks through folders"),
 }
+_WATCHED = {*_REFUSED, *_INSPECTS, *_NOTED, "open", "import", "object.__getattr__", "object.__setattr__"}
 
 
 class Audit:
@@ -63,9 +79,10 @@ class Audit:
 
     def start(self) -> None:
         self._on = True
-        sys.addaudithook(self._hook)
-        _thread.start_new_thread = self._no_thread
-        threading._start_new_thread = self._no_thread
+        sys.addaudithook(sealed(self._hook))
+        no_thread, no_handler = sealed(self._no_thread, "start_new_thread"), sealed(self._no_handler, "signal")
+        _thread.start_new_thread = threading._start_new_thread = no_thread
+        signal.signal = signal.setitimer = no_handler
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -84,10 +101,13 @@ class Audit:
         self._session.note("thread", "proof", "the file starts a thread")
         raise TraceEnd
 
+    def _no_handler(self, *args: Any, **kwargs: Any) -> None:
+        """A signal handler is given a frame, and there is no audit event for it."""
+        self._session.note("process", "proof", "the file installs a signal handler")
+        raise TraceEnd
+
     def _hook(self, event: str, args: Any) -> None:
-        if not self._on or self._busy:
-            return
-        if event not in _REFUSED and event not in _NOTED and event != "open":
+        if event not in _WATCHED or not self._on or self._busy:
             return
         self._busy = True
         try:
@@ -98,7 +118,15 @@ class Audit:
     def _seen(self, event: str, args: Any, caller: FrameType | None) -> None:
         session = self._session
         path = session.source.path
-        if event == "open":
+        if event in _INSPECTS:
+            if _lent_to(path, caller):
+                self._refuse(*_INSPECTS[event])
+        elif event.startswith("object."):
+            self._attribute(event, args, caller)
+        elif event == "import":
+            if str(args[0]).split(".")[0] == "tilewright" and _asked_by(path, caller, None, imports=True):
+                self._refuse("recognises-tracer", "looks for the verifier")
+        elif event == "open":
             if _asked_by(path, caller, None):
                 self._opened(args)
         elif event in _NOTED:
@@ -106,9 +134,26 @@ class Audit:
                 rule, what = _NOTED[event]
                 session.note(rule, "evidence", f"the file {what}")
         elif _asked_by(path, caller, None):
-            rule, what = _REFUSED[event]
-            session.note(rule, "proof", f"the file {what}")
-            raise TraceEnd
+            self._refuse(*_REFUSED[event])
+
+    def _refuse(self, rule: str, what: str) -> NoReturn:
+        self._session.note(rule, "proof", f"the file {what}")
+        raise TraceEnd
+
+    def _attribute(self, event: str, args: Any, caller: FrameType | None) -> None:
+        """`args` are the object and the attribute's name, and its new value where it is set."""
+        name = args[1]
+        if event == "object.__getattr__":
+            if name in _READS and _lent_to(self._session.source.path, caller):
+                self._refuse("inspects-frames", f"reads `{name}`")
+        elif name in _WRITES and _asked_by(self._session.source.path, caller, 2):
+            if name != "__class__":
+                if getattr(args[0], "__globals__", None) is not self._session.namespace:
+                    self._refuse("tampering", f"sets `{name}` of a function that is not its own")
+            elif isinstance(args[0], torch.Tensor):
+                self._refuse("tensor-subclass", "gives a tensor a class of its own")
+            elif isinstance(args[0], ModuleType):
+                self._refuse("tampering", "gives a module a class of its own")
 
     def _opened(self, args: Any) -> None:
         path, mode, flags = (*args, None, None)[:3]
@@ -125,13 +170,21 @@ class Audit:
             session.note("file-access", "evidence", f"the file reads {os.path.basename(path)}")
 
 
-def _asked_by(path: str, frame: FrameType | None, limit: int | None) -> bool:
-    """Whether one of the `limit` frames from `frame` outwards belongs to `path`, without an import between."""
+def _lent_to(path: str, frame: FrameType | None) -> bool:
+    """Whether what `frame` gets goes to the file: it is the file's own, or one of a library that hands it on."""
+    while frame is not None and os.path.basename(frame.f_code.co_filename) in _LENDERS:
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename == path
+
+
+def _asked_by(path: str, frame: FrameType | None, limit: int | None, imports: bool = False) -> bool:
+    """Whether one of the `limit` frames from `frame` outwards belongs to `path`, without an import between (unless
+    `imports` are what is asked about)."""
     while frame is not None and limit != 0:
         name = frame.f_code.co_filename
         if name == path:
             return True
-        if name.startswith("<frozen importlib"):
+        if name.startswith("<frozen importlib") and not imports:
             return False
         frame = frame.f_back
         limit = None if limit is None else limit - 1

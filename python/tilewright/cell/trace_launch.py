@@ -14,6 +14,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from .trace_compiled import Compile, CompiledKernel
 from .trace_record import Recorder, TraceEnd, number, storage_of
+from .trace_seal import sealed
 from .trace_source import NOT_LITERAL
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ def install(session: Session) -> None:
     def tune(self: Autotuner, *args: Any, **kwargs: Any) -> Any:
         return autotuned(session, self, args, kwargs)
 
-    JITFunction.run = run
-    Autotuner.run = tune
+    JITFunction.run = sealed(run)
+    Autotuner.run = sealed(tune, "run")
 
 
 # autotuning ---------------------------------------------------------------------------------------------------------
@@ -90,7 +91,7 @@ def _tuner_key(rec: Recorder, tuner: Autotuner, configs: list[Any]) -> str:
         known = f"{len(rec.tuners)}:{name}"
         rec.tuners[id(tuner)] = known
         index = min(rec.session.forced.get(known, 0), len(configs) - 1)
-        rec.choices.append({"function": name, "index": index, "of": len(configs), "config": str(configs[index])})
+        rec.write("choice", {"function": name, "index": index, "of": len(configs), "config": str(configs[index])})
     return known
 
 
@@ -101,6 +102,7 @@ def launch(
     session: Session, fn: JITFunction, args: tuple[Any, ...], grid: Any, warmup: bool, kwargs: dict[str, Any]
 ) -> CompiledKernel:
     rec = session.recorder(f"kernel {fn.__name__} is launched")
+    session.look()
     _check_function(session, rec, fn)
     _check_globals(session, rec, fn)
     _check_options(rec, fn, kwargs)

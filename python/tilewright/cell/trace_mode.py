@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 
 from .trace_ops import Op, bind, classify, is_composite, literal_of
 from .trace_record import LITERAL_LIMIT, Recorder, storage_of
+from .trace_seal import sealed
 
 if TYPE_CHECKING:
     from .trace import Session
@@ -30,25 +31,38 @@ class RecordingMode(FakeTensorMode):
 
     def __init__(self, session: Session) -> None:
         super().__init__(allow_non_fake_inputs=True)
-        self._session = session
-        self._inside = False
+        # Every fake tensor knows its mode, so the mode must not show the session.
+        self._dispatcher = sealed(Dispatcher(session, self).dispatch)
 
     def dispatch(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self._dispatcher(func, types, args, kwargs)
+
+
+class Dispatcher:
+    """Looks at each op before and after fake tensors are made of it."""
+
+    def __init__(self, session: Session, mode: RecordingMode) -> None:
+        self._session, self._mode = session, mode
+        self._plain = super(RecordingMode, mode).dispatch
+        self._inside = False
+
+    def dispatch(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         kwargs = kwargs or {}
         if self._inside or func is _DEVICE:
-            return super().dispatch(func, types, args, kwargs)
+            return self._plain(func, types, args, kwargs)
         with torch._C.DisableTorchFunction():
             return self._outermost(func, types, args, kwargs)
 
     def _outermost(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         session = self._session
         rec = session.rec
+        session.look()
         row, custom, composite = _looked_up(func)
         if row is None:
             if custom:
                 return self._custom_op(func, args, kwargs)
             if composite:
-                with torch._C._EnableTorchFunction(), self:
+                with torch._C._EnableTorchFunction(), self._mode:
                     out = func.decompose(*args, **kwargs)
                 if out is not NotImplemented:
                     return out
@@ -59,7 +73,7 @@ class RecordingMode(FakeTensorMode):
             args, kwargs = self._adopt_real(rec, func, args, kwargs)
         self._inside = True
         try:
-            out = super().dispatch(func, types, args, kwargs)
+            out = self._plain(func, types, args, kwargs)
             if out is not NotImplemented and rec is not None:
                 self._record(rec, func, row, args, kwargs, out)
         finally:
@@ -76,9 +90,8 @@ class RecordingMode(FakeTensorMode):
             if not isinstance(value, torch.Tensor) or isinstance(value, FakeTensor):
                 return value
             known = rec.world.sources.get(storage_of(value)._cdata)
-            fake = self.fake_tensor_converter.from_real_tensor(
-                self, value, make_constant=value.numel() <= LITERAL_LIMIT
-            )
+            converter = self._mode.fake_tensor_converter
+            fake = converter.from_real_tensor(self._mode, value, make_constant=value.numel() <= LITERAL_LIMIT)
             if known is not None:
                 rec.world.sources[rec.world.hold(storage_of(fake))] = known
             elif not rec.knows(fake):
@@ -121,7 +134,7 @@ class RecordingMode(FakeTensorMode):
     def _custom_op(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Runs an op of the file's own through its implementation, so that what it does is seen."""
         definition = OPDEFS.get(func._schema.name)
-        with torch._C._EnableTorchFunction(), self:
+        with torch._C._EnableTorchFunction(), self._mode:
             if definition is not None:
                 functions = definition._backend_fns
                 implementation = functions.get("cuda") or functions.get(None) or definition._init_fn

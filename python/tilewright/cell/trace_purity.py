@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .trace_conditions import Conditions
 from .trace_record import Recorder, TraceEnd
 
 if TYPE_CHECKING:
     from .trace import Built, Session
+    from .trace_state import Fingerprint
 
 _ENVIRON = os.environ  # the candidate may replace the name
+_getcwd, _chdir = os.getcwd, os.chdir
 _perf_counter = time.perf_counter
 _SECONDS = 3.0
 """How long repetitions may go on."""
+_LATER = 4
+"""So many calls on the same inputs follow, to ten on one module: what counts calls often changes at 3 or 10."""
 
 
 def finding(session: Session, rule: str, message: str, line: int) -> dict[str, Any]:
     """A finding about a lack of purity."""
-    tier = {"raw-pointer": "untraceable", "grad-mode": "evidence"}.get(rule, "proof")
+    tier = {"raw-pointer": "untraceable", "grad-mode": "evidence", "keeps-numbers": "evidence"}.get(rule, "proof")
     return {
         "rule": rule,
         "tier": tier,
@@ -33,8 +38,9 @@ def finding(session: Session, rule: str, message: str, line: int) -> dict[str, A
     }
 
 
-def repeat(session: Session, built: Built, call: Any, base: dict[str, Any]) -> list[dict[str, Any]]:
-    """Traces `forward` under other circumstances; findings where the plan is not the same.
+def repeat(session: Session, built: Built, call: Any, base: dict[str, Any], state: Fingerprint) -> list[dict[str, Any]]:
+    """Traces `forward` under other circumstances; findings where the plan is not the same. `state` looks at what calls
+    on the same inputs leave behind.
 
     The first two repetitions always run, the others while there is time.
     """
@@ -58,47 +64,67 @@ def repeat(session: Session, built: Built, call: Any, base: dict[str, Any]) -> l
             findings.append(finding(session, rule, f"{what}, forward does something else", line))
 
     again("in a second call on the same inputs", "hidden-state", lambda: session.call(built, call))
+    state.look()
     moved_rule = "raw-pointer" if session.pointers_read and not findings else "hidden-state"
     circumstances = [
         ("on inputs at other addresses", moved_rule, lambda: session.call(built, session.arguments())),
         ("in a fresh module under other seeds, arguments and environment", "hidden-state", lambda: _elsewhere(session)),
-        ("two hours later", "hidden-state", lambda: _later(session, built)),
+        ("two hours later", "hidden-state", lambda: _when(session, built, seconds=7200.0)),
+        ("by a slow clock", "hidden-state", lambda: _when(session, built, tick=60.0)),
+        ("by a fast clock", "hidden-state", lambda: _when(session, built, tick=1e-6)),
         ("with gradients enabled", "grad-mode", lambda: session.call(built, session.arguments(), grad=True)),
-        ("in a later call on the same inputs", "hidden-state", lambda: session.call(built, call)),
-        ("in a later call on the same inputs", "hidden-state", lambda: session.call(built, call)),
     ]
     for number, circumstance in enumerate(circumstances):
         if number == 0 or _perf_counter() - started < _SECONDS:
             again(*circumstance)
+    state.skip()
+    for _ in range(_LATER):
+        if _perf_counter() - started < _SECONDS:
+            again("in a later call on the same inputs", "hidden-state", lambda: session.call(built, call))
+    state.look()
     return findings
 
 
-def _later(session: Session, built: Built) -> Recorder:
-    session.clock.seconds += 7200.0
-    return session.call(built, session.arguments())
+def _when(session: Session, built: Built, seconds: float = 0.0, tick: float | None = None) -> Recorder:
+    """A call later, or by a clock that goes on by `tick` seconds from one look to the next."""
+    session.conditions.seconds += seconds
+    session.conditions.tick = tick
+    try:
+        return session.call(built, session.arguments())
+    finally:
+        session.conditions.tick = None
 
 
 def _elsewhere(session: Session) -> Recorder:
-    with _other_surroundings():
+    with _other_surroundings(session.conditions):
         built = session.build()
         return session.call(built, session.arguments())
 
 
 class _other_surroundings:
-    """Other seeds, program arguments and environment, for the length of a `with` block."""
+    """Other seeds, program arguments, folder, environment, process, host and memory use, in a `with` block."""
+
+    def __init__(self, conditions: Conditions) -> None:
+        self._conditions = conditions
 
     def __enter__(self) -> None:
-        self._argv, self._environ = list(sys.argv), dict(_ENVIRON)
+        self._argv, self._environ, self._folder = list(sys.argv), dict(_ENVIRON), _getcwd()
         sys.argv[:] = ["main"]
         _ENVIRON.clear()
         _ENVIRON.update({k: v for k, v in self._environ.items() if k in ("PATH", "HOME", "LANG")})
+        _chdir("/")
         random.seed(977)
         torch.manual_seed(977)
+        self._conditions.salt = 0x5BD3
+        self._conditions.used *= 37
 
     def __exit__(self, *exc: object) -> None:
         sys.argv[:] = self._argv
         _ENVIRON.clear()
         _ENVIRON.update(self._environ)
+        _chdir(self._folder)
+        self._conditions.salt = 0
+        self._conditions.used //= 37
 
 
 def difference(a: dict[str, Any], b: dict[str, Any]) -> int | None:

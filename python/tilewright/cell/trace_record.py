@@ -2,17 +2,23 @@
 
 A `World` lives as long as one `ModelNew`: it knows which storages are inputs, weights or constants. A `Recorder`
 lives for one call of `forward` and turns what it is told into the JSON form of `tilewright_contract::Plan`.
+
+What it is told goes to the native ledger at once, as text: a file that reaches the recorder can add to that, but can
+take nothing back.
 """
 
 from __future__ import annotations
 
 import bisect
+import json
 import math
 import random
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+
+from tilewright import _core
 
 MAX_STEPS = 100_000
 MAX_FINDINGS = 200
@@ -39,6 +45,23 @@ def storage_of(tensor: torch.Tensor) -> torch.UntypedStorage:
     """The tensor's storage, whatever torch-function modes the candidate has pushed."""
     with _disable_torch_function():
         return _untyped_storage(tensor)
+
+
+_write, _write_once, _read = _core.write_record, _core.write_once, _core.read_record
+_dumps, _loads = json.JSONEncoder(allow_nan=False).encode, json.loads
+
+
+def write_finding(rule: str, tier: str, message: str, line: int, help: str | None = None) -> None:
+    """Adds a finding to the call of `forward` under way (or to none), once."""
+    finding = {"rule": rule, "tier": tier, "message": message[:500], "line": line}
+    if help:
+        finding["help"] = help
+    _write_once("finding", _dumps(finding), MAX_FINDINGS)
+
+
+def findings_of(record: int) -> list[dict[str, Any]]:
+    """The findings of a record; those of number 0 were seen outside of every call of `forward`."""
+    return [_loads(text) for text in _read(record, "finding")]
 
 
 def number(value: Any) -> Any:
@@ -113,38 +136,45 @@ class World:
 
 
 class Recorder:
-    """Collects one plan."""
+    """Collects one plan. While it is open, everything that is seen belongs to it."""
 
     def __init__(self, world: World, session: Any, outside: bool = False) -> None:
         self.world = world
         self.session = session
         self.outside = outside
         """Whether this is no call of `forward`: what is recorded is thrown away."""
-        self.buffers: list[dict[str, Any]] = []
-        self.kernels: list[dict[str, Any]] = []
-        self._spec_index: dict[int, int] = {}
-        self._spec_names: dict[str, int] = {}
-        self.prelude: list[dict[str, Any]] = []
-        self.steps: list[dict[str, Any]] = []
-        self.choices: list[dict[str, Any]] = []
-        self.findings: list[dict[str, Any]] = []
+        self.record = 0 if outside else _core.open_record()
+        self.buffers: list[torch.UntypedStorage | int] = []
         self.tuners: dict[int, str] = {}
         self.seeds: dict[int, dict[str, Any]] = {}
-        self.output: dict[str, Any] = {"kind": "none"}
+        self._steps = 0
+        self._spec_index: dict[int, int] = {}
+        self._spec_names: dict[str, int] = {}
         self._index: dict[int, int] = {}
         self._known: set[int] = set()
         self._drawn: dict[int, tuple[int, int]] = {}
         self._keep: list[torch.UntypedStorage] = []
 
+    def close(self) -> None:
+        """Ends the call of `forward`."""
+        _core.close_record(self.record)
+
+    def write(self, kind: str, entry: Any) -> None:
+        if not self.outside:
+            _write(kind, _dumps(entry))
+
+    def entries(self, kind: str) -> list[Any]:
+        return [_loads(text) for text in _read(self.record, kind)]
+
     # findings ---------------------------------------------------------------------------------------------------
 
     def find(self, rule: str, tier: str, message: str, line: int | None = None, help: str | None = None) -> None:
         """Adds a finding once; `line` defaults to the candidate's innermost frame."""
-        finding = {"rule": rule, "tier": tier, "message": message[:500], "line": self.line() if line is None else line}
-        if help:
-            finding["help"] = help
-        if finding not in self.findings and len(self.findings) < MAX_FINDINGS:
-            self.findings.append(finding)
+        write_finding(rule, tier, message, self.line() if line is None else line, help)
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        return findings_of(self.record)
 
     def line(self) -> int:
         return self.session.source.line()
@@ -187,7 +217,8 @@ class Recorder:
 
     def _add(self, key: int | None, storage: torch.UntypedStorage | int, source: dict[str, Any]) -> int:
         index = len(self.buffers)
-        self.buffers.append({"storage": storage, "source": source})
+        self.buffers.append(storage)
+        self.write("buffer", source)
         if key is not None:
             self._index[key] = index
         return index
@@ -201,14 +232,8 @@ class Recorder:
         index = self._add(key, storage, {"kind": "scratch"})
         for source in sources:
             origin = self._add(None, source.nbytes, source.source)
-            self.prelude.append(
-                {
-                    "op": "copy",
-                    "src": {"buffer": origin, **source.value},
-                    "dst": {"buffer": index, **source.view},
-                    "line": 0,
-                }
-            )
+            src, dst = {"buffer": origin, **source.value}, {"buffer": index, **source.view}
+            self.write("prelude", {"op": "copy", "src": src, "dst": dst, "line": 0})
         return index
 
     def ref(self, tensor: torch.Tensor) -> dict[str, Any]:
@@ -237,12 +262,13 @@ class Recorder:
     # steps ------------------------------------------------------------------------------------------------------
 
     def step(self, step: dict[str, Any]) -> None:
-        if len(self.steps) >= MAX_STEPS:
+        if self._steps >= MAX_STEPS:
             self.find("too-many-steps", "untraceable", f"forward makes more than {MAX_STEPS} steps")
             raise TraceEnd
         step["line"] = self.line()
         self.session.streams.note(self, step["line"])
-        self.steps.append(step)
+        self._steps += 1
+        self.write("step", step)
 
     def copy(self, src: torch.Tensor, dst: torch.Tensor) -> None:
         """`dst = src`, broadcast and converted to dst's dtype."""
@@ -309,9 +335,10 @@ class Recorder:
         """Index of the specialisation in the plan."""
         if id(spec) not in self._spec_index:
             # By text: Python takes True and 1 for equal, Triton and we do not.
-            index = self._spec_names.setdefault(repr(spec), len(self.kernels))
-            if index == len(self.kernels):
-                self.kernels.append(spec)
+            known = len(self._spec_names)
+            index = self._spec_names.setdefault(repr(spec), known)
+            if index == known:
+                self.write("kernel", spec)
             self._spec_index[id(spec)] = index
         return self._spec_index[id(spec)]
 
@@ -335,17 +362,15 @@ class Recorder:
 
     def plan(self) -> dict[str, Any]:
         """The plan as JSON."""
-        buffers = [
-            {"nbytes": b["storage"] if isinstance(b["storage"], int) else b["storage"].nbytes(), "source": b["source"]}
-            for b in self.buffers
-        ]
+        sizes = [s if isinstance(s, int) else s.nbytes() for s in self.buffers]
+        sources = self.entries("buffer")
         return {
             "schema": "tilewright.plan/1",
-            "buffers": buffers,
-            "kernels": self.kernels,
-            "steps": self.prelude + self.steps,
-            "output": self.output,
-            "choices": self.choices,
+            "buffers": [{"nbytes": n, "source": source} for n, source in zip(sizes, sources, strict=True)],
+            "kernels": self.entries("kernel"),
+            "steps": self.entries("prelude") + self.entries("step"),
+            "output": (self.entries("output") or [{"kind": "none"}])[0],
+            "choices": self.entries("choice"),
             "findings": self.findings,
         }
 

@@ -8,6 +8,7 @@ import importlib
 import inspect
 import json
 import linecache
+import operator
 import os
 import random
 import subprocess
@@ -165,6 +166,19 @@ class Snapshot:
         self._environ, self._modules = dict(_ENVIRON), _modules()
         self._threads = set(threading.enumerate())
 
+    def freeze(self) -> None:
+        """Remembers what is there as a call of `forward` begins: `replaced_now` compares with this."""
+        self._frozen = [(label, space, dict(vars(space))) for label, space, _ in self._spaces]
+
+    def replaced_now(self) -> list[str]:
+        """What is replaced at this moment; it may be put back before anybody looks again."""
+        names = []
+        for label, space, before in self._frozen:
+            now = vars(space)
+            if len(now) != len(before) or not all(map(operator.is_, now.values(), before.values())):
+                names += [f"{label}.{name}" for name in _changed(before, now) if not _lazy(name, before, now)]
+        return names
+
     def findings(self, session: Session) -> list[dict[str, Any]]:
         """What the candidate changed."""
         found: list[dict[str, Any]] = []
@@ -198,12 +212,13 @@ class Snapshot:
         names = []
         for label, space, before in self._spaces:
             after = vars(space)
-            for name in _changed(before, after):
-                value = after.get(name)
-                lazy = name in _LAZY or (name not in before and (isinstance(value, types.ModuleType)))
-                if not lazy:
-                    names.append(f"{label}.{name}")
+            names += [f"{label}.{name}" for name in _changed(before, after) if not _lazy(name, before, after)]
         return names
+
+
+def _lazy(name: str, before: Any, after: Any) -> bool:
+    """Whether torch or Triton set the name themselves while they work."""
+    return name in _LAZY or (name not in before and isinstance(after.get(name), types.ModuleType))
 
 
 def _changed(before: Any, after: Any) -> list[str]:

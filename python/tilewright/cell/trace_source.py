@@ -77,13 +77,17 @@ class Source:
         except (ValueError, TypeError):
             return NOT_LITERAL
 
-    def import_module(self) -> types.ModuleType:
-        """Runs the file as a module named like any other."""
+    def module(self, builtins: dict[str, Any]) -> types.ModuleType:
+        """The file as a module named like any other, not run yet; its code finds these builtins."""
         module = types.ModuleType(MODULE)
         module.__file__ = self.path
+        module.__dict__["__builtins__"] = builtins
         sys.modules[MODULE] = module
-        exec(self.code, module.__dict__)
         return module
+
+    def run(self, module: types.ModuleType) -> None:
+        """Runs the file's top level."""
+        exec(self.code, module.__dict__)
 
     def line(self) -> int:
         """Line of the innermost frame inside the candidate; 0 outside it."""
@@ -111,6 +115,30 @@ class Source:
                 return node.lineno
         return 0
 
+    def stores(self) -> list[tuple[str, str]]:
+        """Attributes that the file sets of something else than `self`: (the object's expression where that is a name
+        with attributes, else an empty text; the attribute's name)."""
+        found: set[tuple[str, str]] = set()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                found.add((_dotted(node.value), node.attr))
+            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr" and len(node.args) == 3:
+                found |= {(_dotted(node.args[0]), name) for name in self._names(node.args[1])}
+            elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+                owner = node.value
+                if isinstance(owner, ast.Attribute) and owner.attr == "__dict__":
+                    found |= {(_dotted(owner.value), name) for name in self._names(node.slice)}
+                elif isinstance(owner, ast.Call) and getattr(owner.func, "id", "") == "vars" and owner.args:
+                    found |= {(_dotted(owner.args[0]), name) for name in self._names(node.slice)}
+        return sorted(pair for pair in found if pair[0].partition(".")[0] != "self")[:100]
+
+    def _names(self, node: ast.expr) -> set[str]:
+        """The name that an expression gives; where it is no literal, every text in the file that could be one."""
+        if isinstance(node, ast.Constant):
+            return {str(node.value)}
+        texts = (n.value for n in ast.walk(self.tree) if isinstance(n, ast.Constant) and isinstance(n.value, str))
+        return {text for text in texts if text.isidentifier()}
+
     def error(self, kind: str, exception: BaseException) -> dict[str, Any]:
         """The exception as an error response; only frames of the candidate are shown."""
         line, frames = None, []
@@ -123,6 +151,14 @@ class Source:
         if isinstance(exception, SyntaxError) and exception.filename == self.path:
             line = exception.lineno
         return error(kind, exception, line, frames)
+
+
+def _dotted(node: ast.expr) -> str:
+    """A name with attributes as text; empty for any other expression."""
+    if isinstance(node, ast.Attribute):
+        owner = _dotted(node.value)
+        return f"{owner}.{node.attr}" if owner else ""
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _normal(node: ast.FunctionDef) -> str:

@@ -2,155 +2,104 @@
 
 from __future__ import annotations
 
-import collections
 import functools
 import gc
 import types
 from typing import TYPE_CHECKING, Any
 
 import torch
-from triton.runtime import jit
 
+from .trace_parts import PLAIN, Token, named, parts, same, token
 from .trace_purity import finding
-from .trace_record import storage_of
-from .trace_source import MODULE
-from .trace_torch import Event, Stream
 
 if TYPE_CHECKING:
     from .trace import Session
 
-_OPAQUE = (
-    Stream,
-    Event,
-    jit.JITCallable,
-    jit.KernelInterface,
-    types.ModuleType,
-    types.BuiltinFunctionType,
-    torch.dtype,
-    torch.device,
-)
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _MAX_NODES = 50_000
+_MAX_DEPTH = 12
+
+State = dict[str, Token]
 
 
 class Fingerprint:
-    """The state that a module and the file's globals hold, object by object."""
+    """The state that a module, the file's globals and what it sets elsewhere hold, place by place."""
 
-    def __init__(self, module: Any, namespace: dict[str, Any]) -> None:
-        self._module, self._namespace = module, namespace
-        self._before = self._walk()
+    def __init__(self, session: Session, module: Any) -> None:
+        self._session, self._module = session, module
+        self._stores = session.source.stores()
+        self._changes: list[State] = []
+        self._last = self._walk()
 
-    def changes(self, session: Session) -> list[dict[str, Any]]:
-        """What is no longer as it was, as findings."""
-        after = self._walk()
-        findings = []
-        for path in sorted(self._before.keys() | after.keys()):
-            if not _same(self._before.get(path), after.get(path)):
-                name = path.rsplit(".", 1)[-1].split("[")[0]
-                line = session.source.store_line(name)
-                findings.append(finding(session, "hidden-state", f"forward changes {path}", line))
-                if len(findings) >= 8:
-                    break
-        for name, value in list(self._namespace.items()):
-            if isinstance(value, functools._lru_cache_wrapper) and _holds_tensor(value):
-                line = session.source.store_line(name)
-                findings.append(finding(session, "hidden-state", f"the cache of {name} keeps tensors", line))
-        return findings
+    def look(self) -> None:
+        """Notes what changed since the last look: called after each of some calls of `forward`."""
+        now = self._walk()
+        places = self._last.keys() | now.keys()
+        self._changes.append({p: now.get(p, ()) for p in places if not same(self._last.get(p), now.get(p))})
+        self._last = now
 
-    def _walk(self) -> dict[str, tuple[Any, ...]]:
-        found: dict[str, tuple[Any, ...]] = {}
-        seen: set[int] = set()
-        _visit(self._module, "self", found, seen, 0)
-        for name, value in list(self._namespace.items()):
-            if not name.startswith("__"):
-                found[name] = _token(value)
-                _visit(value, name, found, seen, 1)
+    def skip(self) -> None:
+        """Begins anew: what changed since the last look is not held against `forward`."""
+        self._last = self._walk()
+
+    def findings(self) -> list[dict[str, Any]]:
+        """What changed, as findings. Numbers that the first call keeps and no later one changes are a cache of what
+        the shapes decide: worth knowing, no more."""
+        first, later = self._changes[0], {k: v for change in self._changes[1:] for k, v in change.items()}
+        found = []
+        for place in sorted(first.keys() | later.keys()):
+            settled = place not in later and (_is_setting(first[place]) or _holds_settings(place, first))
+            rule, what = ("keeps-numbers", "keeps a number in") if settled else ("hidden-state", "changes")
+            found.append(finding(self._session, rule, f"forward {what} {place}", self._line(place)))
+        found.sort(key=lambda f: f["tier"] != "proof")
+        return found[:8] + self._caches()
+
+    def _line(self, place: str) -> int:
+        return self._session.source.store_line(place.rsplit(".", 1)[-1].split("[")[0])
+
+    def _caches(self) -> list[dict[str, Any]]:
+        found = []
+        for place, value in self._cached.items():
+            if _holds_tensor(value):
+                name = getattr(value, "__name__", place)
+                message = f"the cache of {name} keeps tensors"
+                found.append(finding(self._session, "hidden-state", message, self._session.source.store_line(name)))
         return found
 
+    def _walk(self) -> State:
+        found: State = {}
+        self._cached: dict[str, Any] = {}
+        seen: set[int] = set()
+        self._visit(self._module, "self", found, seen, 0)
+        for name, value in list(self._session.namespace.items()):
+            if not name.startswith("__"):
+                found[name] = token(value)
+                self._visit(value, name, found, seen, 1)
+        for place, value in named(self._stores, self._session.namespace):
+            found.setdefault(place, token(value))
+            self._visit(value, place, found, seen, 1)
+        return found
 
-def _token(value: Any) -> tuple[Any, ...]:
-    if isinstance(value, _PLAIN):
-        return ("plain", type(value), value)
-    if isinstance(value, torch.Tensor):
-        return ("tensor", value, storage_of(value)._cdata, tuple(value.shape), tuple(value.stride()))
-    return ("object", value)
-
-
-def _same(a: tuple[Any, ...] | None, b: tuple[Any, ...] | None) -> bool:
-    if a is None or b is None or a[0] != b[0]:
-        return False
-    if a[0] == "plain":
-        return a[1] is b[1] and (a[2] == b[2] or (a[2] != a[2] and b[2] != b[2]))
-    return a[1] is b[1] and a[2:] == b[2:]
-
-
-def _visit(value: Any, path: str, found: dict[str, tuple[Any, ...]], seen: set[int], depth: int) -> None:
-    if (
-        depth > 8
-        or len(found) > _MAX_NODES
-        or isinstance(value, (*_PLAIN, *_OPAQUE, torch.Tensor))
-        or id(value) in seen
-    ):
-        return
-    seen.add(id(value))
-    for name, child in _children(value):
-        place = f"{path}{name}"
-        found[place] = _token(child)
-        _visit(child, place, found, seen, depth + 1)
+    def _visit(self, value: Any, place: str, found: State, seen: set[int], depth: int) -> None:
+        if depth > _MAX_DEPTH or len(found) > _MAX_NODES or isinstance(value, PLAIN) or id(value) in seen:
+            return
+        seen.add(id(value))
+        if isinstance(value, functools._lru_cache_wrapper):
+            self._cached[place] = value
+        for name, child in parts(value):
+            inner = f"{place}{name}"
+            found[inner] = token(child)
+            self._visit(child, inner, found, seen, depth + 1)
 
 
-def _children(value: Any) -> list[tuple[str, Any]]:
-    """Parts of an object that a file could keep state in."""
-    if isinstance(value, dict):
-        return [(f"[{_key(k)}]", v) for k, v in list(value.items())]
-    if isinstance(value, (list, tuple)):
-        return [(f"[{i}]", v) for i, v in enumerate(list(value))]
-    if isinstance(value, (set, frozenset)):
-        return [("[len]", len(value))]
-    if isinstance(value, types.FunctionType):
-        if value.__module__ != MODULE:
-            return []
-        cells = [
-            (f".<{n}>", _cell(c)) for n, c in zip(value.__code__.co_freevars, value.__closure__ or (), strict=False)
-        ]
-        return [(f".{k}", v) for k, v in value.__dict__.items()] + cells + [(".__defaults__", value.__defaults__)]
-    if isinstance(value, type):
-        if value.__module__ != MODULE:
-            return []
-        return [
-            (f".{k}", v) for k, v in list(value.__dict__.items()) if k not in ("__dict__", "__weakref__", "__doc__")
-        ]
-    if isinstance(value, types.MethodType):
-        return [(".__self__", value.__self__), (".__func__", value.__func__)]
-    if isinstance(value, functools.partial):
-        return [(".func", value.func), (".args", value.args), (".keywords", value.keywords)]
-    if isinstance(value, collections.deque):
-        return [(f"[{i}]", v) for i, v in enumerate(list(value))]
-    if type(value).__module__.split(".")[0] in ("torch", "triton") and not isinstance(value, torch.nn.Module):
-        return []
-    fields = getattr(value, "__dict__", None)
-    if not isinstance(fields, dict):
-        return []
-    return [(f".{k}", v) for k, v in list(fields.items()) if not _is_cached(value, k, v)]
+def _is_setting(found: Token) -> bool:
+    """Whether what is there now is a number, a text, a dtype or a tuple of such."""
+    return bool(found) and found[0] == "plain"
 
 
-def _is_cached(owner: Any, name: str, value: Any) -> bool:
-    """Whether the attribute is what a `functools.cached_property` remembers, and no tensor."""
-    return isinstance(value, _PLAIN) and isinstance(getattr(type(owner), name, None), functools.cached_property)
-
-
-def _key(key: Any) -> str:
-    """A dictionary's key as text that is the same in every run."""
-    if isinstance(key, tuple) and len(key) <= 8:
-        return f"({', '.join(_key(k) for k in key)})"
-    return repr(key)[:80] if isinstance(key, (*_PLAIN, torch.dtype, torch.device)) else type(key).__name__
-
-
-def _cell(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None
+def _holds_settings(place: str, changes: State) -> bool:
+    """Whether a container is new there, and all that is in it is settings."""
+    inner = [v for p, v in changes.items() if p.startswith(place) and p != place]
+    return changes[place][:2] == ("object", "container") and all(_is_setting(v) for v in inner)
 
 
 def _holds_tensor(wrapper: Any) -> bool:

@@ -6,24 +6,22 @@ Everything here changes the process for good, so it is called only in a job's ow
 from __future__ import annotations
 
 import contextlib
-import datetime
 import os
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch._subclasses.fake_tensor as fake_tensor
 from torch._library.triton import wrap_triton_enabled
-from torch._subclasses.fake_tensor import FakeTensor
 
+from . import trace_conditions, trace_fake
 from .trace_device import DeviceProperties
-from .trace_record import LITERAL_LIMIT, Recorder, TraceEnd, storage_of
+from .trace_fake import DEVICE
+from .trace_record import Recorder, TraceEnd
+from .trace_seal import sealed
 
 if TYPE_CHECKING:
     from .trace import Session
-
-DEVICE = torch.device("cuda", 0)
 
 
 class Streams:
@@ -107,7 +105,8 @@ class Event:
         torch.cuda.default_stream()._streams.order(0, self._stream)
 
     def elapsed_time(self, end: Event) -> float:
-        return _clock_read()
+        _find("reads-clock", "untraceable", "the file measures time, so what it does depends on the machine")
+        raise TraceEnd
 
 
 class Stream:
@@ -185,11 +184,6 @@ def _compile(model: Any = None, **kwargs: Any) -> Any:
 _session: Session | None = None
 
 
-def _clock_read() -> float:
-    _find("reads-clock", "untraceable", "the file measures time, so what it does depends on the machine")
-    raise TraceEnd
-
-
 def _find(rule: str, tier: str, message: str) -> None:
     if _session is not None:
         _session.note(rule, tier, message)
@@ -209,9 +203,9 @@ def install(session: Session, properties: DeviceProperties) -> None:
     _session = session
     hide_devices()
     install_cuda(session.streams, properties)
-    _install_fake_tensor(session)
+    trace_conditions.install(session, properties)
+    trace_fake.install(session)
     _install_module_apply()
-    _install_clock(session)
     _install_library()
     wrap_triton_enabled.value = False  # kernels in torch.library.wrap_triton are launched as they are
 
@@ -246,12 +240,6 @@ def install_cuda(streams: Streams, properties: DeviceProperties) -> None:
         "synchronize": lambda device=None: streams.synchronize(),
         "empty_cache": lambda: None,
         "ipc_collect": lambda: None,
-        "memory_allocated": lambda device=None: 0,
-        "max_memory_allocated": lambda device=None: 0,
-        "memory_reserved": lambda device=None: 0,
-        "max_memory_reserved": lambda device=None: 0,
-        "reset_peak_memory_stats": lambda device=None: None,
-        "mem_get_info": lambda device=None: (properties.total_memory, properties.total_memory),
         "manual_seed": lambda seed: None,
         "manual_seed_all": lambda seed: None,
         "is_current_stream_capturing": lambda: False,
@@ -266,76 +254,14 @@ def install_cuda(streams: Streams, properties: DeviceProperties) -> None:
         "_compile_kernel": _refuse("foreign-kernel", "proof", "kernels that are not Triton are not allowed"),
     }
     for name, answer in answers.items():
-        setattr(cuda, name, answer)
+        setattr(cuda, name, answer if isinstance(answer, type) else sealed(answer, name))
     cuda.streams.Stream, cuda.streams.Event = make_stream, Event
-    torch.accelerator.is_available = lambda: True
-    torch.accelerator.current_accelerator = lambda check_available=False: DEVICE
-    torch.accelerator.synchronize = answers["synchronize"]
+    torch.accelerator.is_available = sealed(lambda: True, "is_available")
+    torch.accelerator.current_accelerator = sealed(lambda check_available=False: DEVICE, "current_accelerator")
+    torch.accelerator.synchronize = cuda.synchronize
     torch.Generator = Generator
-    torch.compile = _compile
-    torch._C._cuda_getCurrentRawStream = lambda device: streams.current.index
-
-
-def _install_fake_tensor(session: Session) -> None:
-    fake_tensor.init_gpu_context = lambda device: None
-    fake_tensor.CONSTANT_NUMEL_LIMIT = LITERAL_LIMIT  # small tensors written in the file stay known to Python
-
-    def data_ptr(self: torch.Tensor) -> int:
-        if not session.binding:
-            session.pointers_read += 1
-        with torch._C.DisableTorchFunction():
-            if self.numel() == 0:
-                return 0
-            return session.addresses.of(storage_of(self)) + self.storage_offset() * self.element_size()
-
-    def storage_ptr(self: torch.UntypedStorage) -> int:
-        session.pointers_read += 1
-        return session.addresses.of(self)
-
-    def read(name: str) -> Any:
-        def method(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-            session.reads_data(f"Tensor.{name}")
-
-        return method
-
-    FakeTensor.data_ptr = data_ptr
-    torch.UntypedStorage.data_ptr = storage_ptr
-    for name in ("numpy", "__array__", "__dlpack__", "tolist", "__reduce_ex__"):
-        setattr(FakeTensor, name, read(name))
-    FakeTensor.__deepcopy__ = _deepcopy
-    FakeTensor.record_stream = lambda self, stream: None
-    FakeTensor.as_subclass = _refuse_subclass(session)
-
-    plain = torch.Tensor.data
-
-    def set_data(self: FakeTensor, value: torch.Tensor) -> None:
-        """`a.data = b` also moves a to b's device, which FakeTensor forgets."""
-        plain.__set__(self, value)
-        if isinstance(value, FakeTensor):
-            self.fake_device = value.fake_device
-
-    FakeTensor.data = property(plain.__get__, set_data)
-
-
-def _deepcopy(self: FakeTensor, memo: dict[int, Any]) -> torch.Tensor:
-    """torch's own way reads the storage, which a fake tensor does not have."""
-    if id(self) not in memo:
-        with torch.no_grad():
-            copied = self.detach().clone()
-        if getattr(self, "_is_param", False):
-            copied = torch.nn.Parameter(copied, requires_grad=self.requires_grad)
-        memo[id(self)] = copied
-    return memo[id(self)]
-
-
-def _refuse_subclass(session: Session) -> Any:
-    def as_subclass(self: torch.Tensor, cls: type) -> torch.Tensor:
-        if cls in (torch.Tensor, torch.nn.Parameter):
-            return self
-        session.note("tensor-subclass", "proof", f"the file makes tensors of its own type {cls.__name__}")
-        raise TraceEnd
-
-    return as_subclass
+    torch.compile = sealed(_compile, "compile")
+    torch._C._cuda_getCurrentRawStream = sealed(lambda device: streams.current.index, "_cuda_getCurrentRawStream")
 
 
 def _install_library() -> None:
@@ -348,7 +274,7 @@ def _install_library() -> None:
             raise TraceEnd
         return define(kind, namespace, *args)
 
-    torch._C._dispatch_library = dispatch_library
+    torch._C._dispatch_library = sealed(dispatch_library, "_dispatch_library")
 
 
 def _install_module_apply() -> None:
@@ -367,30 +293,7 @@ def _install_module_apply() -> None:
                 self._buffers[key] = fn(buffer)
         return self
 
-    torch.nn.Module._apply = _apply
-
-
-def _install_clock(session: Session) -> None:
-    """Clocks that jump between calls of forward, so that what depends on time shows as a different plan."""
-    shift = session.clock
-    for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time"):
-        real, real_ns = getattr(time, name), getattr(time, f"{name}_ns")
-        setattr(time, name, lambda real=real: real() + shift.seconds)
-        setattr(time, f"{name}_ns", lambda real=real_ns: real() + int(shift.seconds * 1e9))
-
-    def sleep(seconds: float) -> None:
-        shift.seconds += max(float(seconds), 0.0)
-
-    time.sleep = sleep
-    real_datetime = datetime.datetime
-
-    class Shifted(real_datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> Any:
-            return real_datetime.now(tz) + datetime.timedelta(seconds=shift.seconds)
-
-    Shifted.__name__ = Shifted.__qualname__ = "datetime"
-    datetime.datetime = Shifted
+    torch.nn.Module._apply = sealed(_apply)
 
 
 def hide_devices() -> None:

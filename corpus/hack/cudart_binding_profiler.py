@@ -1,4 +1,4 @@
-"""The CUDA runtime through torch's own binding: host memory is pinned, the device is reset to other flags."""
+"""Talks to the CUDA runtime through torch's own binding and starts its profiler, which slows what comes later."""
 
 import torch
 import torch.nn as nn

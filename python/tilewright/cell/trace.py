@@ -33,7 +33,7 @@ from .trace_mode import RecordingMode
 from .trace_module import Inputs, bind_state, decode
 from .trace_record import Addresses, Recorder, TraceEnd, World, findings_of, number, write_finding
 from .trace_seal import out_of_reach, seal_classes
-from .trace_source import Source, error
+from .trace_source import MODULE, Source, error
 from .trace_state import Fingerprint
 
 MAX_BYTES = 16 << 20
@@ -53,6 +53,8 @@ class Session:
         self.conditions = Conditions()
         self.snapshot: trace_snapshot.Snapshot
         self.looks = 0
+        self.made: dict[int, Any] = {}
+        """Weak references to the storages that the last call of `forward` made."""
         self.forced: dict[str, int] = {}
         self.rec: Recorder | None = None
         self.failed = 0
@@ -135,6 +137,7 @@ class Session:
         finally:
             self.rec = None
             rec.close()
+            self.made = rec.made
         return rec
 
     def look(self) -> None:
@@ -164,7 +167,10 @@ class Session:
             if isinstance(value, dict):
                 items = [[str(key), self.value(rec, item, depth + 1)] for key, item in value.items()]
                 return {"kind": "dict", "items": items}
-        rec.find("output-type", "unsupported", f"forward returns a {type(value).__name__}")
+        if type(value).__module__ == MODULE:
+            rec.find("tensor-subclass", "proof", f"forward returns a {type(value).__name__}, a class of its own")
+        else:
+            rec.find("output-type", "unsupported", f"forward returns a {type(value).__name__}")
         raise TraceEnd
 
     def _output(self, rec: Recorder, tensor: torch.Tensor) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import sys
@@ -64,6 +65,7 @@ def repeat(session: Session, built: Built, call: Any, base: dict[str, Any], stat
             findings.append(finding(session, rule, f"{what}, forward does something else", line))
 
     again("in a second call on the same inputs", "hidden-state", lambda: session.call(built, call))
+    findings += _kept(session)
     state.look()
     moved_rule = "raw-pointer" if session.pointers_read and not findings else "hidden-state"
     circumstances = [
@@ -83,6 +85,20 @@ def repeat(session: Session, built: Built, call: Any, base: dict[str, Any], stat
             again("in a later call on the same inputs", "hidden-state", lambda: session.call(built, call))
     state.look()
     return findings
+
+
+def _kept(session: Session) -> list[dict[str, Any]]:
+    """A tensor that the last call made and that lives on is kept somewhere, wherever that is."""
+
+    def alive() -> bool:
+        return any(not ref.expired() for ref in session.made.values())
+
+    if not alive():
+        return []
+    gc.collect()  # it may only be part of a cycle
+    if not alive():
+        return []
+    return [finding(session, "hidden-state", "a tensor that forward made is still there after the call", 0)]
 
 
 def _when(session: Session, built: Built, seconds: float = 0.0, tick: float | None = None) -> Recorder:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from tilewright import _core
 
@@ -147,6 +148,8 @@ class Recorder:
         self.buffers: list[torch.UntypedStorage | int] = []
         self.tuners: dict[int, str] = {}
         self.seeds: dict[int, dict[str, Any]] = {}
+        self.made: dict[int, StorageWeakRef] = {}
+        """Storages that ops of this call made, by their address."""
         self._steps = 0
         self._spec_index: dict[int, int] = {}
         self._spec_names: dict[str, int] = {}
@@ -187,6 +190,7 @@ class Recorder:
         if storage._cdata not in self._known:
             self._known.add(storage._cdata)
             self._keep.append(storage)
+            self.made[storage._cdata] = StorageWeakRef(storage)
 
     def knows(self, tensor: torch.Tensor) -> bool:
         key = storage_of(tensor)._cdata
@@ -376,27 +380,34 @@ class Recorder:
 
 
 class Addresses:
-    """Gives storages pretend device addresses: unique, aligned to 512 bytes as CUDA's allocator does, never twice."""
+    """Gives storages pretend device addresses: unique, aligned to 512 bytes as CUDA's allocator does, never twice.
+
+    Storages are held weakly: a file that keeps one must be the only reason that it lives on. A weak reference keeps
+    the `StorageImpl` from being another storage's.
+    """
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
         self._next = 0x7F00_0000_0000 + rng.randrange(1 << 20) * 512
         self._by_key: dict[int, int] = {}
         self._starts: list[int] = []
-        self._storages: list[torch.UntypedStorage] = []
+        self._sizes: list[int] = []
+        self._storages: list[StorageWeakRef] = []
 
     def of(self, storage: torch.UntypedStorage) -> int:
         key = storage._cdata
         if key not in self._by_key:
             self._by_key[key] = self._next
             self._starts.append(self._next)
-            self._storages.append(storage)
+            self._sizes.append(storage.nbytes())
+            self._storages.append(StorageWeakRef(storage))
             self._next += (storage.nbytes() // 512 + 1 + self._rng.randrange(1 << 16)) * 512
         return self._by_key[key]
 
     def find(self, address: int) -> tuple[torch.UntypedStorage, int] | None:
         """The storage that an address lies in (or just behind), and the byte offset there."""
         at = bisect.bisect_right(self._starts, address) - 1
-        if at < 0 or address - self._starts[at] > self._storages[at].nbytes():
+        if at < 0 or address - self._starts[at] > self._sizes[at]:
             return None
-        return self._storages[at], address - self._starts[at]
+        storage = torch.UntypedStorage._new_with_weak_ptr(self._storages[at].cdata)
+        return None if storage is None else (storage, address - self._starts[at])

@@ -8,7 +8,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use tilewright_contract::{Finding, Tier};
 
 use super::{
-    PATH_RULES, Rule, allowed_names, below_any, call_counter, class_machinery, format_attribute, global_state,
+    PATH_RULES, Rule, advice, allowed_names, below_any, call_counter, class_machinery, format_attribute, global_state,
     import_not_allowed, indirect_attribute, introspection, kernel_name, no_triton_kernel, overrides_operator,
     patched_module, precision_flag, process_control, reads_environment, result_cache, sniffs_identity, sniffs_text,
     sniffs_type, tensor_subclass, torch_compute, work_at_import,
@@ -54,6 +54,7 @@ pub(crate) fn check<'a>(
         let message = "the file has no Triton kernel: no function is decorated with `triton.jit`";
         checker.report(&no_triton_kernel::RULE, None, message.to_owned());
     }
+    checker.findings.extend(advice::advise(module, source, scopes, names, found));
     checker.findings
 }
 

@@ -3,23 +3,31 @@
 //! Rules of tier `proof` are tripwires: they refuse what no honest candidate needs. What a file that passes them
 //! really does is decided by the trace.
 
+mod advice;
 mod allowed_names;
+mod arange_power_of_two;
+mod autotune_key;
 mod call_counter;
 mod checker;
 mod class_machinery;
 mod concurrency;
 mod cuda_graph;
 mod delegated_compiler;
+mod dot_precision;
 mod dynamic_code;
 mod elsewhere;
 mod file_access;
 mod foreign_gpu_library;
 mod format_attribute;
 mod global_state;
+mod half_accumulator;
+mod half_reduction;
 mod import_not_allowed;
 mod indirect_attribute;
+mod int32_offset;
 mod introspection;
 mod kernel_name;
+mod kernels;
 mod manual;
 mod native_code;
 mod network;
@@ -37,12 +45,16 @@ mod side_stream;
 mod sniffs_identity;
 mod sniffs_text;
 mod sniffs_type;
+mod softmax_without_max;
+mod spin_loop;
 mod syntax_error;
 mod tensor_subclass;
 mod tensors;
+mod too_many_warps;
 mod torch_compute;
 mod torch_internals;
 mod triton_internals;
+mod unmasked_tail;
 mod unreadable;
 mod work_at_import;
 
@@ -98,18 +110,24 @@ macro_rules! rules {
 
 const ALL: &[(&Rule, &str)] = rules![
     allowed_names,
+    arange_power_of_two,
+    autotune_key,
     call_counter,
     class_machinery,
     concurrency,
     cuda_graph,
     delegated_compiler,
+    dot_precision,
     dynamic_code,
     file_access,
     foreign_gpu_library,
     format_attribute,
     global_state,
+    half_accumulator,
+    half_reduction,
     import_not_allowed,
     indirect_attribute,
+    int32_offset,
     introspection,
     kernel_name,
     native_code,
@@ -128,11 +146,15 @@ const ALL: &[(&Rule, &str)] = rules![
     sniffs_identity,
     sniffs_text,
     sniffs_type,
+    softmax_without_max,
+    spin_loop,
     syntax_error,
     tensor_subclass,
+    too_many_warps,
     torch_compute,
     torch_internals,
     triton_internals,
+    unmasked_tail,
     unreadable,
     work_at_import,
 ];

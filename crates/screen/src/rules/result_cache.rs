@@ -62,12 +62,10 @@ pub(super) fn function(checker: &mut Checker<'_, '_>, def: &StmtFunctionDef, sco
 
 /// A parameter that is a tensor by its annotation or by how it is used.
 fn tensor_parameter<'a>(checker: &Checker<'_, '_>, def: &'a StmtFunctionDef, body: &Body<'_>) -> Option<&'a str> {
-    def.parameters.iter().map(|parameter| parameter.name()).find_map(|name| {
+    def.parameters.iter().find_map(|parameter| {
+        let name = parameter.name();
         let used = !checker.is_plain(name.start()) && body.like_tensors.contains(name.as_str());
-        let said = def
-            .parameters
-            .iter()
-            .any(|parameter| parameter.name() == name && parameter.annotation().is_some_and(mentions_tensor));
+        let said = parameter.annotation().is_some_and(mentions_tensor);
         (used || said).then_some(name.as_str())
     })
 }

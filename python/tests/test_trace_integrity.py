@@ -192,6 +192,10 @@ STATE = {
     "method": "METHOD(1)",
     "tensor-in-lru-cache": "cached(x)",
     "tensor-in-method-cache": "self.keep(x)",
+    "module-random": "random.random()",
+    "numpy-random": "np.random.rand()",
+    "cache-figures": "sized(1)\nsized.cache_info()",
+    "cached-list": "boxed()[0] += 1",
     "instance-dict": "self.__dict__['n'] = self.__dict__.get('n', 0) + 1",
 }
 
@@ -237,6 +241,14 @@ def test_state_that_is_hidden_well(name: str):
         def remember(*, seen=[]):
             seen.append(1)
 
+        @functools.cache
+        def sized(n):
+            return n
+
+        @functools.cache
+        def boxed():
+            return [0]
+
         @functools.lru_cache
         def cached(x):
             return x.shape
@@ -270,6 +282,7 @@ def test_state_that_is_hidden_well(name: str):
         "self.block = 64",
         "self.sizes[x.shape[0]] = triton.cdiv(x.numel(), 64)",
         "blocks(x.shape[0])",
+        "options(x.shape[0])",
     ],
 )
 def test_numbers_that_shapes_decide_may_be_kept(line: str):
@@ -280,6 +293,10 @@ def test_numbers_that_shapes_decide_may_be_kept(line: str):
         @functools.lru_cache
         def blocks(n):
             return n // 2
+
+        @functools.cache
+        def options(n):
+            return {{"num_warps": 4, "sizes": [n]}}
 
         class ModelNew(nn.Module):
             def __init__(self):

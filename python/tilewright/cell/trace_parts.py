@@ -38,6 +38,7 @@ _ITERATORS = tuple(
         *(enumerate, zip, map, filter, reversed),
     }
 )
+_MUTABLE = (list, dict, set, collections.deque, *_BUFFERS)
 _LARGEST = 1 << 22
 """Bytes of a buffer that are compared."""
 
@@ -106,6 +107,8 @@ def _contents(value: Any) -> Iterator[tuple[str, Any]]:
             yield ".__self__", value.__self__
         if isinstance(value, types.MethodType):
             yield ".__func__", value.__func__
+    elif isinstance(value, functools._lru_cache_wrapper):
+        yield from _remembered(value)
     elif isinstance(value, functools.partial):
         yield from ((f".{k}", getattr(value, k)) for k in ("func", "args", "keywords"))
     elif isinstance(value, (staticmethod, classmethod)):
@@ -150,6 +153,18 @@ def _function(value: types.FunctionType) -> Iterator[tuple[str, Any]]:
         yield from ((f".__kwdefaults__[{k}]", v) for k, v in (value.__kwdefaults__ or {}).items())
 
 
+def _remembered(wrapper: Any) -> Iterator[tuple[str, Any]]:
+    """What an lru_cache has handed out and somebody may have changed since."""
+    for store in gc.get_referents(wrapper):
+        if isinstance(store, dict) and store is not wrapper.__dict__:
+            for entry in list(store.values()):
+                # A bounded cache keeps its results in links.
+                held = gc.get_referents(entry) if type(entry).__name__ == "_lru_list_elem" else [entry]
+                yield from (
+                    (f".<{type(v).__name__}@{id(v)}>", v) for v in held if isinstance(v, _MUTABLE) or _is_own(v)
+                )
+
+
 def _suspended(value: Any) -> Iterator[tuple[str, Any]]:
     for prefix in ("gi", "cr", "ag"):
         frame = getattr(value, f"{prefix}_frame", None)
@@ -170,6 +185,10 @@ def _slots(value: Any) -> list[tuple[str, Any]]:
     return found
 
 
+def _is_own(value: Any) -> bool:
+    return type(value).__module__ == MODULE
+
+
 def _is_builtin(value: Any) -> bool:
     """Whether only the collector knows what the object holds."""
     return not hasattr(value, "__dict__") and type(value).__module__ != MODULE and gc.is_tracked(value)
@@ -180,6 +199,14 @@ def _is_foreign(value: Any) -> bool:
     if isinstance(value, types.FunctionType):
         return value.__module__ != MODULE
     return type(value).__module__.split(".")[0] in ("torch", "triton") and not isinstance(value, torch.nn.Module)
+
+
+def generators() -> Iterator[tuple[str, str]]:
+    """Where the process's own random number generators stand."""
+    yield "random.getstate()", str(hash(random.getstate()))
+    if "numpy" in sys.modules:
+        state = sys.modules["numpy"].random.get_state()
+        yield "numpy.random.get_state()", str(hash((state[1].tobytes(), *state[2:])))
 
 
 def named(stores: list[tuple[str, str]], namespace: dict[str, Any]) -> Iterator[tuple[str, Any]]:

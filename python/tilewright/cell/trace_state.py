@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .trace_parts import PLAIN, Token, named, parts, same, token
+from .trace_parts import PLAIN, Token, generators, named, parts, same, token
 from .trace_purity import finding
 
 if TYPE_CHECKING:
@@ -74,6 +74,9 @@ class Fingerprint:
             if not name.startswith("__"):
                 found[name] = token(value)
                 self._visit(value, name, found, seen, 1)
+        if "cache_info" in self._session.source.text:
+            found |= {f"{p}.cache_info()": token(repr(v.cache_info())) for p, v in self._cached.items()}
+        found |= {place: token(value) for place, value in generators()}
         for place, value in named(self._stores, self._session.namespace):
             found.setdefault(place, token(value))
             self._visit(value, place, found, seen, 1)
@@ -97,9 +100,9 @@ def _is_setting(found: Token) -> bool:
 
 
 def _holds_settings(place: str, changes: State) -> bool:
-    """Whether a container is new there, and all that is in it is settings."""
-    inner = [v for p, v in changes.items() if p.startswith(place) and p != place]
-    return changes[place][:2] == ("object", "container") and all(_is_setting(v) for v in inner)
+    """Whether a container is new there, and all that is in it is settings or such containers."""
+    inner = [v for p, v in changes.items() if p.startswith(place)]
+    return all(_is_setting(v) or v[:2] == ("object", "container") for v in inner)
 
 
 def _holds_tensor(wrapper: Any) -> bool:

@@ -136,6 +136,15 @@ pub(crate) struct ScreenArgs {
     /// Evidence fails a file too
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Add advice for this kind of hardware
+    #[arg(long = "for", value_enum, value_name = "HARDWARE")]
+    pub(crate) hardware: Option<Hardware>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Hardware {
+    /// Ascend NPUs: what Triton-Ascend compiles, and what its generation pipelines let pass
+    Ascend,
 }
 
 #[derive(Debug, Args)]

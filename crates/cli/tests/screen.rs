@@ -219,3 +219,15 @@ fn every_rule_has_a_page_that_says_what_why_and_instead() {
     let output = bench.run(&["rule", "no-such-rule"]);
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn advice_for_an_npu_is_given_where_it_is_asked_for() {
+    let bench = Bench::new();
+    bench.write("clean.py", CLEAN.replace("B=128)", "B=128, num_warps=4)"));
+    let (code, plain) = bench.json(&["clean.py"]);
+    assert_eq!((code, plain.files[0].findings.len()), (0, 0));
+    let (code, asked) = bench.json(&["clean.py", "--for", "ascend"]);
+    let told: Vec<_> =
+        asked.files[0].findings.iter().map(|found| (found.rule.as_str(), found.tier, found.line)).collect();
+    assert_eq!((code, told), (0, vec![("ascend-config", Tier::Advice, 15)]));
+}

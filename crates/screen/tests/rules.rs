@@ -2,13 +2,13 @@
 //!
 //! A Python block is a candidate. `# expect: rule` at the end of a line wants that rule to fire on that line,
 //! `# evidence: rule` and `# advice: rule` want it with that tier; every other finding is a failure. A kernel is appended to each
-//! block, unless its first line is `# as it is`.
+//! block, unless its first line is `# as it is`. A block that starts with `# for an Ascend NPU` is screened for that too.
 
 use std::fs;
 use std::path::Path;
 
 use tilewright_contract::Tier;
-use tilewright_screen::cut;
+use tilewright_screen::{ascend, cut};
 
 const KERNEL: &str =
     "\nimport triton as _t, triton.language as _tl\n\n\n@_t.jit\ndef _kernel(x):\n    _tl.store(x, 0)\n";
@@ -68,8 +68,11 @@ fn rules_fire_where_the_examples_say_and_nowhere_else() {
         for (heading, block) in blocks(&fs::read_to_string(&file).unwrap()) {
             let text = if block.starts_with("# as it is") { block.clone() } else { format!("{block}{KERNEL}") };
             let cut = cut(text.as_bytes()).unwrap_or_else(|error| panic!("{} {heading}: {error}", file.display()));
-            let told = cut
-                .findings
+            let mut findings = cut.findings;
+            if block.starts_with("# for an Ascend NPU") {
+                findings.extend(ascend(text.as_bytes()).unwrap());
+            }
+            let told = findings
                 .iter()
                 .filter(|finding| !ABOUT_LAUNCHES.contains(&finding.rule.as_str()) || block.contains(&finding.rule));
             let mut got: Vec<String> = told.map(|f| format!("{} {} {:?}", f.line, f.rule, f.tier)).collect();
@@ -80,7 +83,7 @@ fn rules_fire_where_the_examples_say_and_nowhere_else() {
                 let missing: Vec<_> = want.iter().filter(|finding| !got.contains(finding)).collect();
                 wrong += &format!("{} {heading}\n  extra {extra:?}\n  missing {missing:?}\n", file.display());
             }
-            assert!(cut.findings.iter().all(|finding| finding.help.is_some()));
+            assert!(findings.iter().all(|finding| finding.help.is_some()));
             checked += 1;
         }
     }

@@ -6,6 +6,10 @@
 mod advice;
 mod allowed_names;
 mod arange_power_of_two;
+mod ascend;
+mod ascend_config;
+mod ascend_forward;
+mod ascend_kernel;
 mod autotune_key;
 mod call_counter;
 mod checker;
@@ -60,6 +64,7 @@ mod work_at_import;
 
 use tilewright_contract::{Finding, Tier};
 
+pub use ascend::ascend;
 pub(crate) use checker::check;
 pub use manual::{Manual, manual, tier_name};
 
@@ -111,6 +116,9 @@ macro_rules! rules {
 const ALL: &[(&Rule, &str)] = rules![
     allowed_names,
     arange_power_of_two,
+    ascend_config,
+    ascend_forward,
+    ascend_kernel,
     autotune_key,
     call_counter,
     class_machinery,

@@ -11,7 +11,7 @@ use tilewright_contract::{CandidateId, ScreenedFile, Screening, Tier};
 
 use super::usage;
 use super::verify::candidates;
-use crate::args::ScreenArgs;
+use crate::args::{Hardware, ScreenArgs};
 
 /// A file and its bytes, as far as they could be read.
 struct Input {
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ScreenArgs) -> anyhow::Result<ExitCode> {
     let mut screened = Vec::with_capacity(files.len());
     for path in files {
         let input = Input { bytes: read(&path), path };
-        let file = screen(&input);
+        let file = screen(&input, args.hardware);
         if !args.json && !args.sarif {
             print!("{}", show::file(&file, input.bytes.as_deref().unwrap_or_default(), stdout().is_terminal()));
         }
@@ -81,7 +81,7 @@ fn read(path: &Utf8Path) -> Result<Vec<u8>, String> {
     outcome.map(|_| bytes).map_err(|error| format!("failed to read {path}: {error}"))
 }
 
-fn screen(input: &Input) -> ScreenedFile {
+fn screen(input: &Input, hardware: Option<Hardware>) -> ScreenedFile {
     let mut file = ScreenedFile {
         candidate: CandidateId { path: input.path.to_string(), digest: String::new() },
         clean: false,
@@ -97,6 +97,11 @@ fn screen(input: &Input) -> ScreenedFile {
                 Ok(cut) => {
                     file.kernels = cut.kernels.into_iter().map(|kernel| kernel.name).collect();
                     file.findings = cut.findings;
+                    if hardware == Some(Hardware::Ascend) {
+                        // What can be cut can be looked at again.
+                        file.findings.extend(tilewright_screen::ascend(bytes).unwrap_or_default());
+                        file.findings.sort_by_key(|finding| (finding.line, finding.column));
+                    }
                 }
                 Err(error) => match tilewright_screen::unscreened(&error) {
                     Some(finding) => file.findings.push(finding),

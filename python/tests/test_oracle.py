@@ -219,13 +219,20 @@ def get_inputs():
         ("return x + 0", False),
         ("y = x.clone(); y.mul_(1); return y.view(-1)", False),
         ("return x[torch.argsort(x[:, 0])]", False),
+        ("return x[torch.arange(3, -1, -1)]", True),
+        ("return torch.tril(x).flip(1)", True),
+        ("return torch.where(torch.arange(5) < 3, x, 0)", True),
+        ("return x.masked_fill(torch.arange(5) < 3, 0.0)", True),
+        ("return torch.where(torch.arange(5) < 3, x, 2 * x)", False),
+        ("return x.index_select(1, x[0].argsort())", False),
+        ("return F.interpolate(x[None, None], scale_factor=2)", True),
         ("return torch.where(x > 0, x, 0 * x)", False),
         ("y = torch.empty_like(x); torch.neg(x, out=y); return y", False),
     ],
 )
 def test_what_only_moves_data_is_known(ask: Any, body: str, moved: bool) -> None:
     answer = ask(
-        f"class Model(nn.Module):\n    def forward(self, x):\n        {body}\n"
+        f"import torch.nn.functional as F\nclass Model(nn.Module):\n    def forward(self, x):\n        {body}\n"
         "def get_inputs():\n    return [torch.randn(4, 5)]\n"
     )
     assert answer.defect is None

@@ -16,6 +16,8 @@ pub(crate) struct Step {
     pub(crate) outs: Vec<Reg>,
     /// Line in the candidate's file, 0 if unknown.
     pub(crate) line: u32,
+    /// The result goes into the offset of an address.
+    pub(crate) offset: bool,
 }
 
 /// Values passed to the arguments of a loop or block.
@@ -172,6 +174,17 @@ pub(crate) enum AtomicOp {
     Exchange,
 }
 
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Atomic {
+    pub(crate) elem: Elem,
+    pub(crate) numel: usize,
+    pub(crate) mask: bool,
+    /// What others did before they released comes before what follows.
+    pub(crate) acquire: bool,
+    /// What came before comes before what follows in programs that acquire.
+    pub(crate) release: bool,
+}
+
 /// The region of a reduction, a scan or an elementwise map: `args` are set, `steps` run, `results` are read.
 #[derive(Debug, Clone)]
 pub(crate) struct Region {
@@ -290,22 +303,16 @@ pub(crate) enum Code {
         row: usize,
         mask: bool,
         other: bool,
+        /// May be changed by another program at any time: reads like an atomic operation.
+        volatile: bool,
     },
     Store {
         elem: Elem,
         row: usize,
         mask: bool,
     },
-    AtomicRmw {
-        op: AtomicOp,
-        elem: Elem,
-        numel: usize,
-        mask: bool,
-    },
-    AtomicCas {
-        elem: Elem,
-        numel: usize,
-    },
+    AtomicRmw(Atomic, AtomicOp),
+    AtomicCas(Atomic),
     /// Operands: base, shape, strides, and for a block pointer the offsets.
     MakeView {
         rank: usize,
@@ -410,5 +417,16 @@ pub(crate) struct Program {
     /// Set before the first program runs, never written after.
     pub(crate) constants: Vec<(Reg, Block)>,
     pub(crate) params: Vec<Reg>,
+    pub(crate) written: Written,
     pub(crate) steps: Vec<Step>,
+}
+
+/// What a kernel may write.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Written {
+    /// Parameters that point to it; None if it may be anything.
+    pub(crate) params: Option<Vec<usize>>,
+    /// Bytes of the smallest element accessed through them, and through any pointer.
+    pub(crate) granule: usize,
+    pub(crate) finest: usize,
 }

@@ -68,6 +68,14 @@ pub enum Fault {
     BadAddress { access: Access, address: u64, site: Site },
     #[error("misaligned {access} of {bytes} bytes at byte offset {offset} of {allocation} {site}")]
     Misaligned { access: Access, allocation: String, offset: i64, bytes: usize, site: Site },
+    /// Two programs access the same memory, one of them writes, and nothing puts one before the other.
+    #[error(
+        "race: {} at byte offset {offset} of {allocation} {}, and {} {}, which no atomic operation puts in order",
+        .first.0, .first.1, .second.0, .second.1
+    )]
+    Race { allocation: String, offset: i64, first: (Access, Site), second: (Access, Site) },
+    #[error("race: two lanes of a store write different values at byte offset {offset} of {allocation} {site}")]
+    Lanes { allocation: String, offset: i64, site: Site },
     #[error("device assertion failed: {message} {site}")]
     Assert { message: String, site: Site },
     #[error("tl.gather reads position {position} of {extent} {site}")]
@@ -92,23 +100,67 @@ pub struct Limits {
     /// Every byte of what a load without `other` gives for a masked-off lane. A GPU gives zeros in practice and
     /// promises nothing: two launches with different values here tell whether results depend on it.
     pub poison: u8,
+    /// Starts the last program first: what depends on the order of programs shows in the difference.
+    pub reverse: bool,
 }
 
-/// A read of bytes that nothing ever wrote.
+/// What is wrong with a value that no result should depend on, in order of gravity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DefectKind {
+    /// An integer was divided by zero.
+    DivisionByZero,
+    /// The 32-bit arithmetic of an address wrapped around.
+    Overflow,
+    /// Bytes were read that nothing had written.
+    Uninitialised,
+}
+
+/// What a defective value decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Usage {
+    Address,
+    /// Also a mask, or the bound of a loop.
+    Branch,
+}
+
+/// A defective value: where it was born, and what became of it. It is harmless as long as it is only masked away.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UninitialisedRead {
-    pub allocation: String,
-    /// Byte offset in the allocation of the first unwritten byte read.
-    pub offset: usize,
+pub struct Defect {
+    pub kind: DefectKind,
+    /// Where the value was first made or read.
     pub site: Site,
+    /// What was read, for [`DefectKind::Uninitialised`]; otherwise empty.
+    pub allocation: String,
+    /// Byte offset there.
+    pub offset: usize,
+    /// Where it first decided something.
+    pub used: Option<(Usage, Site)>,
+    /// Where it was first stored. Whether the bytes matter, their mark in the shadow tells.
+    pub stored: Option<Site>,
+}
+
+impl std::fmt::Display for Defect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.kind {
+            DefectKind::DivisionByZero => write!(f, "an integer is divided by zero {}", self.site)?,
+            DefectKind::Overflow => write!(f, "the 32-bit arithmetic of an address wraps around {}", self.site)?,
+            DefectKind::Uninitialised => {
+                let (allocation, offset) = (&self.allocation, self.offset);
+                write!(f, "{allocation}, byte {offset}, is read before anything wrote it, {}", self.site)?;
+            }
+        }
+        match (self.used, self.stored) {
+            (Some((Usage::Address, site)), _) => write!(f, "; an address depends on it {site}"),
+            (Some((Usage::Branch, site)), _) => write!(f, "; a branch or mask depends on it {site}"),
+            (None, Some(site)) => write!(f, "; it is stored {site}"),
+            (None, None) => Ok(()),
+        }
+    }
 }
 
 /// What a launch did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    pub first_uninitialised_read: Option<UninitialisedRead>,
-    /// Where an integer was first divided by zero (also in lanes that a mask discards later).
-    pub first_division_by_zero: Option<Site>,
     /// Lanes that a load masked off without saying what they read: they hold [`Limits::poison`]. If there are none,
     /// a second run with another poison can show nothing new.
     pub undefined_lanes: u64,
@@ -118,4 +170,6 @@ pub struct Report {
     pub atomics: u64,
     /// Multiplications plus additions of `tt.dot`.
     pub dot_flops: u64,
+    /// Elements written by several programs in no order, but with equal values.
+    pub benign_races: u64,
 }

@@ -13,10 +13,11 @@ mod fault;
 mod functions;
 mod kernel;
 mod lower;
+mod marks;
 mod memory;
 mod numeric;
 mod types;
 
-pub use fault::{Access, Fault, Limits, Report, Site, UninitialisedRead, Unsupported};
+pub use fault::{Access, Defect, DefectKind, Fault, Limits, Report, Site, Unsupported, Usage};
 pub use kernel::{Arg, Kernel, launch};
 pub use memory::{AllocId, Init, Memory, shadow};

@@ -4,6 +4,10 @@
 //! strayed from. An allocation starts in the middle of its range: offsets of up to half a terabyte to either side
 //! stay attributable, which is a guard gap that no index arithmetic in practice crosses.
 
+use std::ops::Range;
+
+use crate::fault::Defect;
+
 /// Names an allocation of a [`Memory`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AllocId(pub u32);
@@ -17,14 +21,36 @@ pub enum Init {
     Uninitialised,
 }
 
-/// States of a byte in the write shadow.
+/// What the shadow says of a byte: where its value comes from. Values in registers carry the same marks, and a store
+/// moves them to the shadow.
 pub mod shadow {
     /// Nothing ever wrote the byte.
     pub const UNWRITTEN: u8 = 0;
-    /// The host or a step that is not a launch wrote it last.
+    /// The host wrote it: inputs, weights, literals.
     pub const HOST: u8 = 1;
-    /// A launch stored it last.
+    /// A launch computed it.
     pub const LAUNCH: u8 = 2;
+    /// The host filled it with one number.
+    pub const CONSTANT: u8 = 3;
+    /// A launch moved it there from bytes that no launch computed.
+    pub const COPIED: u8 = 4;
+    /// From here on: it depends on a [`Defect`](crate::Defect), see [`Memory::defect`](crate::Memory::defect).
+    pub const DEFECT: u8 = 64;
+}
+
+/// Defects of one kind that are told apart.
+const PER_KIND: usize = 64;
+
+/// The mark of a defect. Graver kinds have greater marks, and earlier defects of a kind: of two that meet in one
+/// value, the greater mark is kept.
+fn defect_mark(kind: usize, index: usize) -> u8 {
+    shadow::DEFECT + (kind * PER_KIND + PER_KIND - 1 - index) as u8
+}
+
+/// Kind and number behind a mark.
+fn defect_index(mark: u8) -> Option<(usize, usize)> {
+    let index = usize::from(mark.checked_sub(shadow::DEFECT)?);
+    Some((index / PER_KIND, PER_KIND - 1 - index % PER_KIND))
 }
 
 const SHIFT: u32 = 40;
@@ -35,14 +61,36 @@ pub(crate) struct Allocation {
     pub(crate) label: String,
     pub(crate) bytes: Vec<u8>,
     pub(crate) shadow: Vec<u8>,
-    /// False once it is known that no byte is unwritten.
-    pub(crate) maybe_unwritten: bool,
+    /// The mark of every byte, where it is known to be one.
+    pub(crate) uniform: Option<u8>,
+}
+
+impl Allocation {
+    /// Marks a range within the allocation.
+    #[inline(always)]
+    pub(crate) fn mark(&mut self, range: Range<usize>, mark: u8) {
+        if self.uniform != Some(mark) {
+            self.uniform = None;
+            self.shadow[range].fill(mark);
+        }
+    }
+
+    /// Finds out whether all marks are equal.
+    fn settle(&mut self) {
+        if let (None, Some(&first)) = (self.uniform, self.shadow.first())
+            && self.shadow.iter().all(|&mark| mark == first)
+        {
+            self.uniform = Some(first);
+        }
+    }
 }
 
 /// All buffers of a replay.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     allocations: Vec<Allocation>,
+    /// By kind: see [`DefectKind`].
+    defects: [Vec<Defect>; 3],
 }
 
 impl Memory {
@@ -61,7 +109,7 @@ impl Memory {
             label: label.to_owned(),
             shadow: vec![state; bytes.len()],
             bytes,
-            maybe_unwritten: init == Init::Uninitialised,
+            uniform: Some(state),
         });
         id
     }
@@ -96,6 +144,7 @@ impl Memory {
     pub fn take(&mut self, id: AllocId) -> Vec<u8> {
         let allocation = &mut self.allocations[id.0 as usize];
         allocation.shadow = Vec::new();
+        allocation.uniform = None;
         std::mem::take(&mut allocation.bytes)
     }
 
@@ -108,14 +157,52 @@ impl Memory {
     pub fn write(&mut self, id: AllocId, offset: usize, bytes: &[u8]) {
         let allocation = &mut self.allocations[id.0 as usize];
         allocation.bytes[offset..offset + bytes.len()].copy_from_slice(bytes);
-        allocation.shadow[offset..offset + bytes.len()].fill(shadow::HOST);
+        allocation.mark(offset..offset + bytes.len(), shadow::HOST);
     }
 
     /// Sets the shadow of a range of bytes within the allocation.
-    pub fn mark(&mut self, id: AllocId, range: std::ops::Range<usize>, state: u8) {
-        let allocation = &mut self.allocations[id.0 as usize];
-        allocation.shadow[range].fill(state);
-        allocation.maybe_unwritten |= state == shadow::UNWRITTEN;
+    pub fn mark(&mut self, id: AllocId, range: Range<usize>, state: u8) {
+        self.allocations[id.0 as usize].mark(range, state);
+    }
+
+    /// The defect behind a mark of at least [`shadow::DEFECT`].
+    pub fn defect(&self, mark: u8) -> Option<&Defect> {
+        let (kind, index) = defect_index(mark)?;
+        self.defects[kind].get(index)
+    }
+
+    /// The defective values that launches on this memory made, with the marks that bytes depending on them bear.
+    pub fn defects(&self) -> impl Iterator<Item = (u8, &Defect)> {
+        let tables = self.defects.iter().enumerate();
+        tables.flat_map(|(kind, table)| table.iter().enumerate().map(move |(at, it)| (defect_mark(kind, at), it)))
+    }
+
+    /// The mark of values that come from a defect. One entry for each line and allocation; when the table is full,
+    /// later defects share the last entry.
+    pub(crate) fn note(&mut self, defect: Defect) -> u8 {
+        let kind = defect.kind as usize;
+        let table = &mut self.defects[kind];
+        let same = |old: &Defect| old.site.line == defect.site.line && old.allocation == defect.allocation;
+        let index = table.iter().position(same).unwrap_or_else(|| {
+            if table.len() < PER_KIND {
+                table.push(defect);
+            }
+            table.len() - 1
+        });
+        defect_mark(kind, index)
+    }
+
+    pub(crate) fn defect_mut(&mut self, mark: u8) -> Option<&mut Defect> {
+        let (kind, index) = defect_index(mark)?;
+        self.defects[kind].get_mut(index)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.allocations.len()
+    }
+
+    pub(crate) fn settle(&mut self) {
+        self.allocations.iter_mut().for_each(Allocation::settle);
     }
 
     #[inline(always)]

@@ -2,11 +2,11 @@ use std::time::Instant;
 
 use tilewright_contract::{Arg, BufferSource, CompiledKernel, Number, Plan, Step, TensorRef};
 use tilewright_emulate as emulate;
-use tilewright_emulate::{AllocId, Init, Kernel, Limits, Memory};
+use tilewright_emulate::{AllocId, DefectKind, Init, Kernel, Limits, Memory};
 
 use crate::host::{Written, draw_seed, evaluate};
 use crate::program::is_contiguous;
-use crate::run::{Fault, FaultKind, Run, RunResult, writer::CONSTANT};
+use crate::run::{Defective, Fault, FaultKind, Run, RunResult, writer};
 
 /// A CPU that executes the TTIR of a plan's kernels in the emulator.
 pub struct CpuDevice {
@@ -26,17 +26,15 @@ impl CpuDevice {
     /// Executes the plan once, in fresh memory.
     pub fn run(&self, plan: &Plan, run: &Run) -> Result<RunResult, Fault> {
         let mut session = Session::new(plan, run);
-        let mut uninitialised_read = None;
         for (number, step) in plan.steps.iter().enumerate() {
-            let read = match step {
+            match step {
                 Step::Launch { kernel, grid, args, line } => {
-                    session.launch((*kernel, &self.kernels[*kernel]), *grid, args, *line)?
+                    session.launch((*kernel, &self.kernels[*kernel]), *grid, args, *line)?;
                 }
                 _ => session.host_step(step, number)?,
-            };
-            uninitialised_read = uninitialised_read.or(read);
+            }
         }
-        Ok(session.finish(uninitialised_read))
+        Ok(session.finish())
     }
 }
 
@@ -56,7 +54,7 @@ struct Session<'a> {
     run: &'a Run,
     memory: Memory,
     buffers: Vec<AllocId>,
-    undefined_lanes: bool,
+    result: RunResult,
 }
 
 impl<'a> Session<'a> {
@@ -70,7 +68,7 @@ impl<'a> Session<'a> {
             }
         });
         let buffers = buffers.collect();
-        Self { plan, run, memory, buffers, undefined_lanes: false }
+        Self { plan, run, memory, buffers, result: RunResult::default() }
     }
 
     fn launch(
@@ -79,21 +77,16 @@ impl<'a> Session<'a> {
         grid: [u32; 3],
         args: &[Arg],
         line: u32,
-    ) -> Result<Option<Fault>, Fault> {
+    ) -> Result<(), Fault> {
         let types = self.plan.kernels[index].params.iter().filter(|param| param.ty != "constexpr");
         let args: Vec<_> = args.iter().zip(types).flat_map(|(arg, param)| self.argument(arg, &param.ty)).collect();
-        let limits = Limits { deadline: self.run.deadline, poison: self.run.lanes };
+        let limits = Limits { deadline: self.run.deadline, poison: self.run.lanes, reverse: self.run.reverse };
         let report =
             emulate::launch(kernel, grid, &args, &mut self.memory, &limits).map_err(|fault| translate(&fault, line))?;
-        self.undefined_lanes |= report.undefined_lanes > 0;
-        Ok(report.first_uninitialised_read.map(|read| Fault {
-            kind: FaultKind::UninitialisedRead,
-            message: format!(
-                "{}, byte {}, is read before anything wrote it, {}",
-                read.allocation, read.offset, read.site
-            ),
-            line: line_or(read.site.line, line),
-        }))
+        self.result.undefined_lanes |= report.undefined_lanes > 0;
+        self.result.atomics |= report.atomics > 0;
+        self.result.benign_races += report.benign_races;
+        Ok(())
     }
 
     /// The values of the IR's parameters behind one argument: a descriptor is followed by its shape and strides.
@@ -126,20 +119,20 @@ impl<'a> Session<'a> {
     }
 
     /// A step that is no launch. Reading what nothing wrote is no fault yet: a copy may carry poison that is never used.
-    fn host_step(&mut self, step: &Step, number: usize) -> Result<Option<Fault>, Fault> {
+    fn host_step(&mut self, step: &Step, number: usize) -> Result<(), Fault> {
         if self.run.deadline.is_some_and(|deadline| Instant::now() > deadline) {
             return Err(Fault::new(FaultKind::Timeout, "the deadline passed between launches"));
         }
         let source = |buffer: usize| self.memory.bytes(self.buffers[buffer]);
         let writers = match step {
             Step::Copy { src, .. } => self.writers(src),
-            Step::Fill { dst, .. } => vec![CONSTANT; dst.view.numel() as usize],
+            Step::Fill { dst, .. } => vec![writer::CONSTANT; dst.view.numel() as usize],
             _ => Vec::new(),
         };
         if let Some(Written { dst, bytes }) = evaluate(step, number, self.run.seed, source)? {
             self.store(dst, &bytes, &writers);
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Who wrote each element of a view: a copy moves values, and their origin with them.
@@ -168,18 +161,25 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn finish(mut self, uninitialised_read: Option<Fault>) -> RunResult {
+    fn finish(mut self) -> RunResult {
+        let defective = |(mark, defect)| Defective { mark, ..defective(defect) };
+        let defects = self.memory.defects().map(defective).collect();
         let shadow = self.buffers.iter().map(|&id| self.memory.shadow(id).to_vec()).collect();
         let buffers = self.buffers.iter().map(|&id| self.memory.take(id)).collect();
         debug_assert_eq!(self.plan.buffers.len(), self.buffers.len());
-        RunResult {
-            buffers,
-            shadow: Some(shadow),
-            undefined_lanes: self.undefined_lanes,
-            uninitialised_read,
-            device_us: None,
-        }
+        RunResult { buffers, shadow: Some(shadow), defects, ..self.result }
     }
+}
+
+/// A defect, at the line where it was used or else born.
+fn defective(defect: &emulate::Defect) -> Defective {
+    let kind = match defect.kind {
+        DefectKind::DivisionByZero => FaultKind::DivisionByZero,
+        DefectKind::Overflow => FaultKind::Overflow,
+        DefectKind::Uninitialised => FaultKind::UninitialisedRead,
+    };
+    let fault = Fault { kind, message: defect.to_string(), line: line(defect.site.line) };
+    Defective { mark: 0, decided: defect.used.is_some(), fault }
 }
 
 /// Stretches of equal values with their starts.
@@ -208,6 +208,9 @@ fn translate(fault: &emulate::Fault, launch: u32) -> Fault {
         | emulate::Fault::BadAddress { site, .. }
         | emulate::Fault::Position { site, .. } => (FaultKind::OutOfBounds, Some(site)),
         emulate::Fault::Misaligned { site, .. } => (FaultKind::Misaligned, Some(site)),
+        emulate::Fault::Race { second: (_, site), .. } | emulate::Fault::Lanes { site, .. } => {
+            (FaultKind::Race, Some(site))
+        }
         emulate::Fault::Assert { site, .. } => (FaultKind::Trap, Some(site)),
         emulate::Fault::Deadline { site } => (FaultKind::Timeout, Some(site)),
         emulate::Fault::Malformed { site, .. } => (FaultKind::Unsupported, Some(site)),

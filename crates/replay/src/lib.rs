@@ -11,4 +11,4 @@ mod wire;
 
 pub use cpu::CpuDevice;
 pub use program::{Executable, STEP_MODULE, step_kernels};
-pub use run::{Contents, Fault, FaultKind, Run, RunResult, initial_contents, writer};
+pub use run::{Contents, Defective, Fault, FaultKind, Run, RunResult, initial_contents, writer};

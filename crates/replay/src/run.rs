@@ -21,6 +21,8 @@ pub struct Run {
     pub poison: u8,
     /// Byte that fills lanes of a masked load without `other`, where the device lets us choose.
     pub lanes: u8,
+    /// Programs of a launch start in reverse order, where the device lets us choose.
+    pub reverse: bool,
     /// For random steps and seeds drawn by the file.
     pub seed: u64,
     pub deadline: Option<Instant>,
@@ -31,31 +33,44 @@ pub struct Run {
 pub struct RunResult {
     /// Final bytes of each buffer of the plan.
     pub buffers: Vec<Vec<u8>>,
-    /// Who wrote each byte last, where the device knows: see [`writer`].
+    /// Where each byte comes from, where the device knows: see [`writer`].
     pub shadow: Option<Vec<Vec<u8>>>,
+    /// Values that no result should depend on, in the order of their marks in the shadow.
+    pub defects: Vec<Defective>,
+    /// Elements that several programs wrote in no order, but with equal values.
+    pub benign_races: u64,
+    /// Launches touched memory atomically: in another order of programs, results may differ.
+    pub atomics: bool,
     /// A masked load without `other` left lanes undefined.
     pub undefined_lanes: bool,
-    /// A launch read memory that nothing had written.
-    pub uninitialised_read: Option<Fault>,
     /// Device time of the whole plan in microseconds, where the device has a clock.
     pub device_us: Option<f64>,
 }
 
-/// Who wrote a byte. A copy moves values together with their writers.
-pub mod writer {
-    pub const NOBODY: u8 = 0;
-    /// Inputs, weights, literals and random numbers.
-    pub const CONTENTS: u8 = 1;
-    pub const LAUNCH: u8 = 2;
-    /// A fill with one number.
-    pub const CONSTANT: u8 = 3;
+/// A value that no result should depend on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Defective {
+    /// How bytes that depend on it are marked.
+    pub mark: u8,
+    /// An address or a branch depended on it.
+    pub decided: bool,
+    /// What to say if it matters.
+    pub fault: Fault,
 }
+
+/// What the shadow says of a byte. A copy moves values together with their marks.
+pub use tilewright_emulate::shadow as writer;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
     OutOfBounds,
     Misaligned,
     UninitialisedRead,
+    /// The 32-bit arithmetic of an address wrapped around.
+    Overflow,
+    DivisionByZero,
+    /// Programs of one launch access the same memory in no order, and one of them writes.
+    Race,
     /// A guard zone beside a buffer was written.
     Guard,
     /// `tl.device_assert` failed, or the device reported an illegal instruction.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use tilewright_contract::{
     BufferSource, CallData, CaseSignature, Dtype, ExpectedTensor, Plan, Reason, TensorRef, Trial, VerdictKind,
 };
-use tilewright_replay::{Contents, Fault, Run, RunResult, initial_contents, writer};
+use tilewright_replay::{Contents, Defective, Fault, FaultKind, Run, RunResult, initial_contents, writer};
 
 use crate::draft::{Stop, reason};
 use crate::problem::OracleSet;
@@ -60,8 +60,9 @@ impl<'a> TrialRun<'a, '_> {
             .zip(&self.trial.state)
             .map(|(named, blob)| (named.name.clone(), self.oracle.bytes(*blob).to_vec()))
             .collect();
+        let mut constants = self.constants.clone();
         for (number, call) in self.trial.calls.iter().enumerate() {
-            self.call(number, call, &mut state, &mut outcome)?;
+            self.call(number, call, &mut state, &mut constants, &mut outcome)?;
         }
         Ok(outcome)
     }
@@ -71,14 +72,16 @@ impl<'a> TrialRun<'a, '_> {
         number: usize,
         call: &'a CallData,
         state: &mut BTreeMap<String, Vec<u8>>,
+        constants: &mut BTreeMap<String, Vec<u8>>,
         outcome: &mut TrialOutcome<'a>,
     ) -> Result<(), Stop> {
         let inputs: Vec<Vec<u8>> = call.inputs.iter().map(|blob| self.oracle.bytes(*blob).to_vec()).collect();
-        let contents = Contents { inputs, state: state.clone(), constants: self.constants.clone() };
+        let contents = Contents { inputs, state: state.clone(), constants: constants.clone() };
         let run = Run {
             contents: initial_contents(self.plan, &contents)?,
             poison: POISON,
             lanes: 0,
+            reverse: false,
             seed: self.trial.seed.wrapping_add(number as u64),
             deadline: Some(self.deadline),
         };
@@ -87,21 +90,94 @@ impl<'a> TrialRun<'a, '_> {
             outcome.device_us = result.device_us;
         }
         self.check_writers(call, &result)?;
+        self.check_defects(&result, outcome)?;
+        self.check_left_over(&contents, &run, &result)?;
         self.observe(number, call, &contents, &result, outcome)?;
         if number == 0
             && let Some(again) = self.check_poison(&run, &result, outcome)?
         {
             self.observe(number, call, &contents, &again, outcome)?;
         }
+        if number == 0
+            && result.atomics
+            && let Some(again) = self.check_order(&run, &result)?
+        {
+            self.observe(number, call, &contents, &again, outcome)?;
+        }
         for (buffer, bytes) in self.plan.buffers.iter().zip(&result.buffers) {
-            if let BufferSource::State { name } = &buffer.source {
-                state.insert(name.clone(), bytes.clone());
+            match &buffer.source {
+                BufferSource::State { name } => drop(state.insert(name.clone(), bytes.clone())),
+                BufferSource::Constant { path } => drop(constants.insert(path.clone(), bytes.clone())),
+                BufferSource::Input { .. } | BufferSource::Scratch => {}
             }
         }
         Ok(())
     }
 
-    /// Runs again over other poison, unless the device knows that nothing read any: what changes depends on memory
+    /// What an earlier call left in a tensor of the module that the reference does not know may be overwritten, but
+    /// must not be used: with something else in its place, the results are the same.
+    fn check_left_over(&self, contents: &Contents, run: &Run, result: &RunResult) -> Result<(), Stop> {
+        let changed: Vec<&String> =
+            contents.constants.keys().filter(|path| contents.constants[*path] != self.constants[*path]).collect();
+        let Some(first) = changed.first() else { return Ok(()) };
+        let stop = || {
+            let message = format!("the results depend on what an earlier call of forward left in {first}");
+            Stop::new(VerdictKind::Rejected, "hidden-state", message)
+                .help("keep nothing between calls: write a workspace before reading it, and reset counters")
+        };
+        for poison in [POISON, OTHER_POISON] {
+            let mut constants = contents.constants.clone();
+            for (path, bytes) in &mut constants {
+                for (byte, original) in bytes.iter_mut().zip(&self.constants[path]) {
+                    *byte = if byte == original { *byte } else { poison };
+                }
+            }
+            let contents = initial_contents(self.plan, &Contents { constants, ..contents.clone() })?;
+            // Left-overs may lead astray, into a fault or an endless loop: they are used then, too.
+            let again = self.device.replay(self.plan, &Run { contents, ..run.clone() }).map_err(|_| stop())?;
+            let same = self.observed().into_iter().all(|(_, tensor)| {
+                let bytes = |result: &RunResult| tensor.view.gather(&result.buffers[tensor.buffer]);
+                let (first, second) = (bytes(result), bytes(&again));
+                first == second || alike(tensor.view.dtype, &first, &second)
+            });
+            if !same {
+                return Err(stop());
+            }
+        }
+        Ok(())
+    }
+
+    /// What went wrong in the arithmetic of addresses decides; a division by zero that reaches a result is told.
+    fn check_defects(&self, result: &RunResult, outcome: &mut TrialOutcome<'a>) -> Result<(), Stop> {
+        for defect in &result.defects {
+            match defect.fault.kind {
+                FaultKind::Overflow if defect.decided => {
+                    return Err(Stop::from(defect.fault.clone())
+                        .help("compute large offsets in 64 bits: tl.program_id(0).to(tl.int64) * …"));
+                }
+                FaultKind::DivisionByZero if self.matters(defect, result) => {
+                    outcome.notes.push(defect.fault.message.clone());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a defect decided something or reached what is compared.
+    fn matters(&self, defect: &Defective, result: &RunResult) -> bool {
+        let reached = |tensor: &TensorRef| {
+            let shadow = result.shadow.as_ref().map(|shadow| &shadow[tensor.buffer]);
+            shadow.is_some_and(|shadow| {
+                let size = tensor.view.dtype.size() as usize;
+                shadow.contains(&defect.mark)
+                    && tensor.view.offsets().any(|at| shadow[at..at + size].contains(&defect.mark))
+            })
+        };
+        defect.decided || self.observed().into_iter().any(|(_, tensor)| reached(tensor))
+    }
+
+    /// Runs again over other poison, unless the device knows that none was used: what changes depends on memory
     /// that nobody wrote. Gives the second result where it has to be judged too: float atomics make bits vary.
     fn check_poison(
         &self,
@@ -109,7 +185,9 @@ impl<'a> TrialRun<'a, '_> {
         result: &RunResult,
         outcome: &mut TrialOutcome<'a>,
     ) -> Result<Option<RunResult>, Stop> {
-        if result.shadow.is_some() && result.uninitialised_read.is_none() && !result.undefined_lanes {
+        let read = |defect: &&Defective| defect.fault.kind == FaultKind::UninitialisedRead;
+        let used = result.defects.iter().filter(read).find(|defect| self.matters(defect, result));
+        if result.shadow.is_some() && used.is_none() && !result.undefined_lanes {
             return Ok(None);
         }
         let again = self.device.replay(self.plan, &Run { poison: OTHER_POISON, lanes: OTHER_POISON, ..run.clone() })?;
@@ -118,12 +196,12 @@ impl<'a> TrialRun<'a, '_> {
             let (first, second) = (bytes(result), bytes(&again));
             first != second && (result.shadow.is_some() || !alike(tensor.view.dtype, &first, &second))
         });
-        match (&result.uninitialised_read, differs) {
-            (Some(fault), true) => Err(Stop::from(fault.clone()).help(
+        match (used, differs) {
+            (Some(defect), true) => Err(Stop::from(defect.fault.clone()).help(
                 "initialise the buffer (torch.zeros, or a store that covers it) before a kernel reads or adds to it",
             )),
-            (Some(fault), false) => {
-                outcome.notes.push(format!("{} (without effect on the results)", fault.message));
+            (Some(defect), false) => {
+                outcome.notes.push(format!("{} (without effect on the results)", defect.fault.message));
                 Ok(None)
             }
             (None, true) if result.undefined_lanes => Err(Stop::new(
@@ -142,31 +220,63 @@ impl<'a> TrialRun<'a, '_> {
         }
     }
 
-    /// Every output element must be written, and last by a launch unless the reference only moves data there.
+    /// Runs again with the programs in reverse, which shows races that atomic operations put in order by chance.
+    /// Gives the second result where it has to be judged too: sums of float atomics depend on the order.
+    fn check_order(&self, run: &Run, result: &RunResult) -> Result<Option<RunResult>, Stop> {
+        let again = self.device.replay(self.plan, &Run { reverse: true, ..run.clone() })?;
+        let mut same = true;
+        for (path, tensor) in self.observed() {
+            let bytes = |result: &RunResult| tensor.view.gather(&result.buffers[tensor.buffer]);
+            let (first, second) = (bytes(result), bytes(&again));
+            same &= first == second;
+            if first != second && !alike(tensor.view.dtype, &first, &second) {
+                let message = format!("output{path} depends on the order in which the programs of a launch run");
+                return Err(Stop::new(VerdictKind::Nondeterministic, "program-order", message)
+                    .help("let programs write to places of their own, or wait for each other"));
+            }
+        }
+        Ok((!same).then_some(again))
+    }
+
+    /// Every output element must be written, last by a launch, and an output must not only be copied by launches;
+    /// unless the reference only moves data there.
     fn check_writers(&self, call: &CallData, result: &RunResult) -> Result<(), Stop> {
         let Some(shadow) = &result.shadow else { return Ok(()) };
         for (path, tensor) in self.observed() {
             let name = format!("output{path}");
-            let copy_only = expected(call, &name).is_some_and(|expected| expected.copy_only);
-            let mut count = [0u64; 4];
-            for at in tensor.view.offsets() {
-                count[usize::from(shadow[tensor.buffer][at].min(writer::CONSTANT))] += 1;
-            }
-            let unwritten = count[usize::from(writer::NOBODY)];
-            // A fill may stand where a launch writes the rest: zeros under sparse atomics.
-            let launched = count[usize::from(writer::LAUNCH)] > 0;
-            let fills = if launched { 0 } else { count[usize::from(writer::CONSTANT)] };
-            let unlaunched = count[usize::from(writer::CONTENTS)] + fills;
             let numel = tensor.view.numel();
-            if unwritten > 0 {
-                let message = format!("{name}: {unwritten} of {numel} elements were never written");
+            let mut count = [0u64; 5];
+            for at in tensor.view.offsets() {
+                // What depends on a defect is written all the same.
+                let mark = shadow[tensor.buffer][at];
+                count[usize::from(if mark >= writer::DEFECT { writer::LAUNCH } else { mark })] += 1;
+            }
+            let of = |mark: u8| count[usize::from(mark)];
+            if of(writer::UNWRITTEN) > 0 {
+                let message = format!("{name}: {} of {numel} elements were never written", of(writer::UNWRITTEN));
                 return Err(Stop::new(VerdictKind::MemoryFault, "unwritten-output", message)
                     .help("cover the whole output: check the grid (triton.cdiv) and the masks"));
             }
-            if unlaunched > 0 && !copy_only {
+            if expected(call, &name).is_some_and(|expected| expected.copy_only) {
+                continue;
+            }
+            // A fill may stand where a launch writes the rest: zeros under sparse atomics. So may a copy: half of a
+            // concatenation.
+            let computed = of(writer::LAUNCH) > 0;
+            let unlaunched = of(writer::HOST) + if computed { 0 } else { of(writer::CONSTANT) };
+            if unlaunched > 0 {
                 let message = format!("{name}: {unlaunched} of {numel} elements were not written by a kernel");
                 return Err(Stop::new(VerdictKind::Rejected, "not-written-by-kernel", message)
                     .help("store every output element in a Triton kernel"));
+            }
+            if !computed && of(writer::COPIED) > 0 {
+                let message = format!(
+                    "{name}: the kernels only copy its {numel} elements from inputs, weights or fills, but the reference \
+                     computes them"
+                );
+                return Err(
+                    Stop::new(VerdictKind::Rejected, "copy-only", message).help("compute the output in a kernel")
+                );
             }
         }
         Ok(())

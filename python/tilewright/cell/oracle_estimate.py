@@ -41,6 +41,18 @@ MOVES = frozenset(
             "constant_pad_nd",
             "repeat",
             "roll",
+            "flip",
+            "tril",
+            "tril_",
+            "triu",
+            "triu_",
+            "pixel_shuffle",
+            "pixel_unshuffle",
+            "channel_shuffle",
+            "native_channel_shuffle",
+            "im2col",
+            *(f"{kind}_pad{n}d" for kind in ("reflection", "replication") for n in (1, 2, 3)),
+            *(f"{kind}{n}d" for kind in ("upsample_nearest", "_upsample_nearest_exact") for n in (1, 2, 3)),
             "slice_scatter",
             "select_scatter",
             "as_strided_scatter",
@@ -50,7 +62,14 @@ MOVES = frozenset(
     )
 )
 """Operations whose result holds only values of their arguments, at other places: what copies and fills can express.
-Anything else is taken to compute, also a gather: data decide what it moves."""
+Anything else is taken to compute."""
+
+CHOICES = frozenset(
+    ("index", "index_select", "gather", "take", "where", "masked_fill", "masked_fill_", "masked_scatter", "embedding")
+)
+"""Operations that move what their arguments in SELECTORS say: moves as long as no input or weight decides it."""
+
+SELECTORS = frozenset(("index", "indices", "condition", "mask"))
 
 
 @dataclass
@@ -87,6 +106,8 @@ class _Watch(TorchDispatchMode):
         self.alive: dict[int, int] = {}
         self.users: dict[int, int] = {}
         self.computed: set[int] = set()
+        # Storages whose contents depend on an input or on state.
+        self.data: set[int] = set()
         self.written: set[int] = set()
         self.total = 0
         self.peak = 0
@@ -96,25 +117,39 @@ class _Watch(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         before = {_key(t) for t in tree_leaves((args, kwargs or {})) if isinstance(t, torch.Tensor)}
-        moves = func._overloadpacket.__name__ in MOVES or func.is_view
-        dirty = moves and any(key in self.computed for key in before)
+        moves = func._overloadpacket.__name__ in MOVES or func.is_view or self._chooses(func, args, kwargs or {})
+        data = any(key in self.data for key in before)
+        selects = func._overloadpacket.__name__ in CHOICES
+        dirty = moves and any(key in self.computed and not (selects and key not in self.data) for key in before)
         for tensor in tree_leaves(result):
             if isinstance(tensor, torch.Tensor):
                 self.take(tensor)
                 if dirty or not moves:
                     self.computed.add(_key(tensor))
-        self._note_writes(func, args, kwargs or {}, not moves or dirty)
+                if data:
+                    self.data.add(_key(tensor))
+        self._note_writes(func, args, kwargs or {}, not moves or dirty, data)
         return result
 
-    def _note_writes(self, func: Any, args: Any, kwargs: dict[str, Any], computed: bool) -> None:
+    def _chooses(self, func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
+        """Whether the operation moves elements to places that are the same whatever the inputs hold."""
+        if func._overloadpacket.__name__ not in CHOICES:
+            return False
+        given = _by_name(func, args, kwargs)
+        chosen = tree_leaves([value for name, value in given.items() if name in SELECTORS])
+        return not any(isinstance(leaf, torch.Tensor) and _key(leaf) in self.data for leaf in chosen)
+
+    def _note_writes(self, func: Any, args: Any, kwargs: dict[str, Any], computed: bool, data: bool) -> None:
         """Arguments that the operation writes, returned or not."""
-        given = dict(zip((argument.name for argument in func._schema.arguments), args, strict=False)) | kwargs
+        given = _by_name(func, args, kwargs)
         for argument in func._schema.arguments:
             if argument.alias_info is not None and argument.alias_info.is_write:
                 keys = {_key(t) for t in tree_leaves(given.get(argument.name)) if isinstance(t, torch.Tensor)}
                 self.written |= keys
                 if computed:
                     self.computed |= keys
+                if data:
+                    self.data |= keys
 
     def take(self, tensor: torch.Tensor) -> None:
         """Count a tensor's storage until the last tensor over it dies."""
@@ -133,6 +168,10 @@ class _Watch(TorchDispatchMode):
         self.users[key] -= 1
         if self.users[key] == 0:
             self.total -= self.alive[key]
+
+
+def _by_name(func: Any, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+    return dict(zip((argument.name for argument in func._schema.arguments), args, strict=False)) | kwargs
 
 
 def _key(tensor: torch.Tensor) -> int:
@@ -159,6 +198,7 @@ def _run(case: Case, watch: _Watch) -> Estimate:
     for tensor in (*state, *inputs):
         watch.take(tensor)
     watch.computed.clear()
+    watch.data = {_key(tensor) for tensor in (*state, *inputs)}
     watch.written.clear()
     owned = {_key(tensor): tensor for tensor in (*inputs, *state)}
     found.inputs = sum(_bytes(tensor) for tensor in {_key(tensor): tensor for tensor in inputs}.values())

@@ -2,51 +2,53 @@
 
 use tilewright_ttir::FloatKind;
 
-use super::Machine;
+use super::{Machine, flow};
 use crate::block::{Block, Lanes, map1, map2, map3};
 use crate::code::{Cast, Code, FloatOp, FloatRelation, FloatUnary, IntOp, IntPredicate, IntUnary, Step};
 use crate::codec::{Codec, with_codec};
 use crate::convert;
-use crate::fault::Fault;
+use crate::fault::{DefectKind, Fault};
 use crate::numeric::{Float, Int};
 use crate::types::Elem;
 
 impl Machine<'_> {
     pub(super) fn elementwise(&mut self, step: &Step) -> Result<(), Fault> {
-        self.note_division_by_zero(step)?;
         let mut out = self.out(step)?;
         let done = self.compute(step, &mut out);
         self.put(step, out);
-        match done {
-            Some(()) => Ok(()),
-            None => Err(self.malformed("operands of unexpected types")),
+        if done.is_none() {
+            return Err(self.malformed("operands of unexpected types"));
         }
-    }
-
-    fn note_division_by_zero(&mut self, step: &Step) -> Result<(), Fault> {
-        use IntOp::{CeilDivS, CeilDivU, DivS, DivU, FloorDivS, RemS, RemU};
-        let Code::Int(DivS | DivU | RemS | RemU | CeilDivS | CeilDivU | FloorDivS) = step.code else { return Ok(()) };
-        if self.report.first_division_by_zero.is_some() {
-            return Ok(());
-        }
-        let zero = match self.arg(step, 1)? {
-            Block::I8(v) => v.contains(&0),
-            Block::I16(v) => v.contains(&0),
-            Block::I32(v) => v.contains(&0),
-            Block::I64(v) => v.contains(&0),
-            _ => false,
-        };
-        if zero {
-            self.report.first_division_by_zero = Some(self.site());
+        self.flow(step);
+        if let Code::Int(op) = step.code {
+            self.find_defects(step, op);
         }
         Ok(())
+    }
+
+    /// Divisions by zero, and wrapped arithmetic that an address may depend on.
+    fn find_defects(&mut self, step: &Step, op: IntOp) {
+        use IntOp::{CeilDivS, CeilDivU, DivS, DivU, FloorDivS, RemS, RemU};
+        let [Some(a), Some(b)] = [0, 1].map(|index| step.args.get(index).map(|&reg| self.reg(reg))) else { return };
+        let found = match (op, a, b) {
+            (DivS | DivU | RemS | RemU | CeilDivS | CeilDivU | FloorDivS, _, by) => {
+                zeros(by).map(|lanes| (DefectKind::DivisionByZero, lanes))
+            }
+            (_, Block::I32(a), Block::I32(b)) if step.offset => {
+                flow::wraps(op, a, b).map(|lanes| (DefectKind::Overflow, lanes))
+            }
+            _ => None,
+        };
+        if let Some((kind, lanes)) = found {
+            self.born(step, kind, &lanes);
+        }
     }
 
     /// None if the operands' types do not fit.
     fn compute(&self, step: &Step, out: &mut Block) -> Option<()> {
         let arg = |index: usize| step.args.get(index).map(|&reg| self.reg(reg));
         match step.code {
-            Code::ProgramId(axis) => set_i32(out, *self.program.get(axis)?),
+            Code::ProgramId(axis) => set_i32(out, *self.task.program.get(axis)?),
             Code::NumPrograms(axis) => set_i32(out, *self.grid.get(axis)?),
             Code::Int(op) => int_op(op, arg(0)?, arg(1)?, out),
             Code::IntUnary(op) => int_unary(op, arg(0)?, out),
@@ -151,6 +153,20 @@ impl Machine<'_> {
             }
             _ => None,
         }
+    }
+}
+
+/// Which elements are zero, if any are.
+fn zeros(block: &Block) -> Option<Vec<bool>> {
+    fn find<T: Copy + Default + PartialEq>(v: &[T]) -> Option<Vec<bool>> {
+        v.contains(&T::default()).then(|| v.iter().map(|&x| x == T::default()).collect())
+    }
+    match block {
+        Block::I8(v) => find(v),
+        Block::I16(v) => find(v),
+        Block::I32(v) => find(v),
+        Block::I64(v) => find(v),
+        _ => None,
     }
 }
 

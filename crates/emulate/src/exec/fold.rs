@@ -7,7 +7,7 @@ use crate::block::{Block, both_blocks};
 use crate::code::{Region, Simple, Step};
 use crate::fault::Fault;
 
-impl Machine<'_> {
+impl<'a> Machine<'a> {
     fn full_operands(&self, step: &Step, numel: usize) -> Vec<Block> {
         step.args.iter().map(|&reg| self.reg(reg).expanded(numel).into_owned()).collect()
     }
@@ -24,7 +24,7 @@ impl Machine<'_> {
         &mut self,
         step: &Step,
         [outer, extent, inner]: [usize; 3],
-        region: &Region,
+        region: &'a Region,
     ) -> Result<(), Fault> {
         let mut blocks = self.full_operands(step, outer * extent * inner);
         let mut n = extent;
@@ -70,7 +70,7 @@ impl Machine<'_> {
         step: &Step,
         [outer, extent, inner]: [usize; 3],
         reverse: bool,
-        region: &Region,
+        region: &'a Region,
     ) -> Result<(), Fault> {
         let shape = [outer, extent, inner];
         let numel = outer * extent * inner;
@@ -100,7 +100,13 @@ impl Machine<'_> {
     }
 
     /// Combines `n` pairs lane by lane.
-    fn combine(&mut self, region: &Region, left: Vec<Block>, right: Vec<Block>, n: usize) -> Result<Vec<Block>, Fault> {
+    fn combine(
+        &mut self,
+        region: &'a Region,
+        left: Vec<Block>,
+        right: Vec<Block>,
+        n: usize,
+    ) -> Result<Vec<Block>, Fault> {
         if let (Some(simple), [a], [b]) = (region.simple, left.as_slice(), right.as_slice()) {
             let mut out = Block::new(a.class());
             let done = match simple {
@@ -113,7 +119,7 @@ impl Machine<'_> {
     }
 
     /// Runs a region on blocks of `n` lanes: all at once, or one after the other if it branches.
-    fn run_lanes(&mut self, region: &Region, args: Vec<Block>, n: usize) -> Result<Vec<Block>, Fault> {
+    fn run_lanes(&mut self, region: &'a Region, args: Vec<Block>, n: usize) -> Result<Vec<Block>, Fault> {
         if region.args.len() != args.len() {
             return Err(self.malformed("a region with another number of arguments"));
         }
@@ -140,7 +146,7 @@ impl Machine<'_> {
                 results = region.results.iter().map(|&reg| Block::new(self.reg(reg).class())).collect();
             }
             for (result, &reg) in results.iter_mut().zip(&region.results) {
-                let value = &self.regs[reg.0 as usize];
+                let value = &self.task.regs[reg.0 as usize];
                 both_blocks!(result, value, result, value => result.extend_from_slice(value), ());
             }
         }
@@ -153,7 +159,7 @@ impl Machine<'_> {
         step: &Step,
         numel: usize,
         pack: usize,
-        region: &Region,
+        region: &'a Region,
     ) -> Result<(), Fault> {
         let operands = self.full_operands(step, numel);
         let runs = numel / pack;

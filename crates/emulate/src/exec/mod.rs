@@ -1,68 +1,85 @@
-//! Runs a lowered kernel over a grid, one program after the other.
+//! Runs a lowered kernel over a grid: programs one after the other, unless one waits for another.
 
 mod access;
 mod dot;
 mod elementwise;
+mod flow;
 mod fold;
+mod order;
+mod port;
+mod race;
 mod shape;
+mod task;
 mod tile;
 
-pub(crate) use access::Update;
+pub(crate) use port::Update;
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::block::{Block, View};
-use crate::code::{Blocks, Code, End, For, If, Moves, Program, Reg, Region, Step, While};
-use crate::fault::{Fault, Limits, Report, Site};
+use crate::code::{Code, Moves, Program, Reg, Region, Step};
+use crate::fault::{Fault, Limits, Report, Site, Usage};
 use crate::memory::Memory;
 use crate::types::Class;
+use race::Races;
+use task::{State, Task};
 
 /// The state of one launch.
 pub(crate) struct Machine<'a> {
-    regs: Vec<Block>,
+    /// The program that is running.
+    task: Task<'a>,
     memory: &'a mut Memory,
+    races: Races,
     limits: &'a Limits,
     report: Report,
     grid: [u32; 3],
-    program: [u32; 3],
-    line: u32,
     /// Counts loop rounds, so that the clock is not read at each.
     rounds: u32,
 }
 
-/// An argument of a launch, checked against the parameter it is for.
-pub(crate) fn run(
-    program: &Program,
+/// Runs every program of a grid. A program that waits for memory to change is put aside until all others have
+/// ended or wait too.
+pub(crate) fn run<'a>(
+    program: &'a Program,
     grid: [u32; 3],
     params: Vec<Block>,
-    memory: &mut Memory,
-    limits: &Limits,
+    memory: &'a mut Memory,
+    limits: &'a Limits,
 ) -> Result<Report, Fault> {
-    let mut regs: Vec<Block> = program.classes.iter().map(|&class| Block::new(class)).collect();
-    for (reg, value) in program.constants.iter().cloned().chain(program.params.iter().copied().zip(params)) {
-        regs[reg.0 as usize] = value;
-    }
-    let mut machine =
-        Machine { regs, memory, limits, report: Report::default(), grid, program: [0; 3], line: 0, rounds: 0 };
-    for z in 0..grid[2] {
-        for y in 0..grid[1] {
-            for x in 0..grid[0] {
-                machine.program = [x, y, z];
-                machine.check_deadline()?;
-                machine.run(&program.steps)?;
-            }
+    memory.settle();
+    let races = Races::new(program, grid, &params, memory);
+    let task = Task::new(program, &params);
+    let mut machine = Machine { task, memory, races, limits, report: Report::default(), grid, rounds: 0 };
+    let count: u64 = grid.iter().map(|&extent| u64::from(extent)).product();
+    let mut started = 0;
+    let mut waiting = VecDeque::new();
+    loop {
+        if started < count {
+            let number = if limits.reverse { count - 1 - started } else { started };
+            machine.task.start(program, grid, number);
+            started += 1;
+        } else if let Some(task) = waiting.pop_front() {
+            machine.task = task;
+        } else {
+            break;
+        }
+        machine.check_deadline()?;
+        if machine.resume()? == State::Waiting {
+            waiting.push_back(std::mem::replace(&mut machine.task, Task::new(program, &params)));
         }
     }
+    machine.report.benign_races = machine.races.benign;
     Ok(machine.report)
 }
 
-impl Machine<'_> {
+impl<'a> Machine<'a> {
     fn reg(&self, reg: Reg) -> &Block {
-        &self.regs[reg.0 as usize]
+        &self.task.regs[reg.0 as usize]
     }
 
     fn reg_mut(&mut self, reg: Reg) -> &mut Block {
-        &mut self.regs[reg.0 as usize]
+        &mut self.task.regs[reg.0 as usize]
     }
 
     fn arg(&self, step: &Step, index: usize) -> Result<&Block, Fault> {
@@ -105,7 +122,7 @@ impl Machine<'_> {
     }
 
     fn site(&self) -> Site {
-        Site { program: self.program, line: self.line }
+        Site { program: self.task.program, line: self.task.line }
     }
 
     fn malformed(&self, what: &str) -> Fault {
@@ -125,31 +142,23 @@ impl Machine<'_> {
         if self.rounds.is_multiple_of(64) { self.check_deadline() } else { Ok(()) }
     }
 
-    fn run(&mut self, steps: &[Step]) -> Result<(), Fault> {
-        for step in steps {
-            self.line = step.line;
-            self.step(step)?;
-        }
-        Ok(())
-    }
-
-    fn step(&mut self, step: &Step) -> Result<(), Fault> {
+    /// Steps that are no control flow.
+    fn step(&mut self, step: &'a Step) -> Result<(), Fault> {
         match &step.code {
-            Code::For(code) => self.run_for(step, code),
-            Code::While(code) => self.run_while(code),
-            Code::If(code) => self.run_if(step, code),
-            Code::Blocks(code) => self.run_blocks(code),
-            Code::Load { elem, row, mask, other } => self.load(step, *elem, *row, *mask, *other),
-            Code::Store { elem, row, mask } => self.store(step, *elem, *row, *mask),
-            Code::AtomicRmw { op, elem, numel, mask } => self.atomic_rmw(step, *op, *elem, *numel, *mask),
-            Code::AtomicCas { elem, numel } => self.atomic_cas(step, *elem, *numel),
+            Code::Load { elem, row, mask, other, volatile } => {
+                return self.load(step, *elem, *row, (*mask, *other), *volatile);
+            }
+            Code::Store { elem, row, mask } => return self.store(step, *elem, *row, *mask),
+            Code::AtomicRmw(atomic, op) => return self.atomic_rmw(step, *atomic, *op),
+            Code::AtomicCas(atomic) => return self.atomic_cas(step, *atomic),
+            Code::LoadTile(tile) => return self.load_tile(step, tile),
+            Code::StoreTile(tile) => return self.store_tile(step, tile),
+            Code::ReduceTile(tile, op) => return self.reduce_tile(step, tile, *op),
+            Code::GatherTile(tile) => return self.gather_tile(step, tile),
+            Code::ScatterTile(tile) => return self.scatter_tile(step, tile),
+            Code::Assert(message) => return self.assert(step, message),
             Code::MakeView { rank, offsets, pad_nan } => self.make_view(step, *rank, *offsets, *pad_nan),
             Code::Advance => self.advance(step),
-            Code::LoadTile(tile) => self.load_tile(step, tile),
-            Code::StoreTile(tile) => self.store_tile(step, tile),
-            Code::ReduceTile(tile, op) => self.reduce_tile(step, tile, *op),
-            Code::GatherTile(tile) => self.gather_tile(step, tile),
-            Code::ScatterTile(tile) => self.scatter_tile(step, tile),
             Code::Dot(dot) => self.dot(step, dot),
             Code::DotScaled(dot) => self.dot_scaled(step, dot),
             Code::Reduce { shape, region } => self.reduce(step, *shape, region),
@@ -162,12 +171,16 @@ impl Machine<'_> {
             Code::Join { numel } => self.join(step, *numel),
             Code::Split { numel } => self.split(step, *numel),
             Code::Cat { numel } => self.cat(step, *numel),
-            Code::Assert(message) => self.assert(step, message),
-            _ => self.elementwise(step),
-        }
+            _ => return self.elementwise(step),
+        }?;
+        self.flow(step);
+        Ok(())
     }
 
     fn assert(&mut self, step: &Step, message: &str) -> Result<(), Fault> {
+        if let Some(&reg) = step.args.first() {
+            self.used(reg, Usage::Branch);
+        }
         match self.arg(step, 0)? {
             Block::I8(conditions) if conditions.contains(&0) => {
                 Err(Fault::Assert { message: message.to_owned(), site: self.site() })
@@ -178,115 +191,44 @@ impl Machine<'_> {
 
     fn apply(&mut self, moves: &Moves) {
         if moves.parallel {
-            let values: Vec<Block> = moves.pairs.iter().map(|pair| self.reg(pair.from).clone()).collect();
-            for (pair, value) in moves.pairs.iter().zip(values) {
+            let values: Vec<_> =
+                moves.pairs.iter().map(|pair| (self.reg(pair.from).clone(), self.marks(pair.from).clone())).collect();
+            for (pair, (value, marks)) in moves.pairs.iter().zip(values) {
                 *self.reg_mut(pair.to) = value;
+                self.set_marks(pair.to, marks);
             }
             return;
         }
         for pair in &moves.pairs {
-            if pair.to == pair.from {
+            let (to, from) = (pair.to.0 as usize, pair.from.0 as usize);
+            if to == from {
             } else if pair.steal {
-                self.regs.swap(pair.to.0 as usize, pair.from.0 as usize);
+                self.task.regs.swap(to, from);
+                self.task.marks.swap(to, from);
             } else {
-                let mut to = std::mem::take(self.reg_mut(pair.to));
-                to.assign(self.reg(pair.from));
-                *self.reg_mut(pair.to) = to;
+                let mut block = std::mem::take(&mut self.task.regs[to]);
+                block.assign(&self.task.regs[from]);
+                self.task.regs[to] = block;
+                self.task.marks[to] = self.task.marks[from].clone();
             }
-        }
-    }
-
-    fn run_for(&mut self, step: &Step, code: &For) -> Result<(), Fault> {
-        let [counter, upper, by] = [0, 1, 2].map(|index| self.bound(step, index, code.unsigned));
-        let (mut counter, upper, by) = (counter?, upper?, by?);
-        self.apply(&code.init);
-        let line = self.line;
-        let inside = |counter: i64| if code.unsigned { (counter as u64) < (upper as u64) } else { counter < upper };
-        if !inside(counter) {
-            return Ok(());
-        }
-        loop {
-            self.tick()?;
-            match self.reg_mut(code.counter) {
-                Block::I64(v) => set(v, counter),
-                Block::I32(v) => set(v, counter as i32),
-                Block::I16(v) => set(v, counter as i16),
-                Block::I8(v) => set(v, counter as i8),
-                _ => return Err(self.malformed("a loop counter is no integer")),
-            }
-            self.run(&code.body)?;
-            self.line = line;
-            self.apply(&code.next);
-            // A counter that would wrap around has passed every bound.
-            let Some(next) = counter.checked_add(by) else { return Ok(()) };
-            counter = next;
-            if !inside(counter) {
-                return Ok(());
-            }
-        }
-    }
-
-    fn run_while(&mut self, code: &While) -> Result<(), Fault> {
-        let line = self.line;
-        self.apply(&code.init);
-        loop {
-            self.tick()?;
-            self.run(&code.before)?;
-            self.line = line;
-            let go_on = self.reg(code.condition).scalar().ok_or_else(|| self.malformed("a condition is no integer"))?;
-            self.apply(&code.forward);
-            if go_on & 1 == 0 {
-                return Ok(());
-            }
-            self.run(&code.after)?;
-            self.line = line;
-            self.apply(&code.next);
-        }
-    }
-
-    fn run_if(&mut self, step: &Step, code: &If) -> Result<(), Fault> {
-        let condition = self.scalar(step, 0)?;
-        let (steps, moves) = &code.arms[usize::from(condition & 1 == 0)];
-        self.run(steps)?;
-        self.apply(moves);
-        Ok(())
-    }
-
-    fn run_blocks(&mut self, code: &Blocks) -> Result<(), Fault> {
-        let mut current = 0;
-        loop {
-            self.tick()?;
-            let Some((steps, end)) = code.blocks.get(current) else {
-                return Err(self.malformed("a branch leads nowhere"));
-            };
-            self.run(steps)?;
-            let target = match end {
-                End::Return(moves) => {
-                    self.apply(moves);
-                    return Ok(());
-                }
-                End::Branch(target) => target,
-                End::Cond { condition, then, otherwise } => match self.reg(*condition).scalar() {
-                    Some(value) if value & 1 == 1 => then,
-                    Some(_) => otherwise,
-                    None => return Err(self.malformed("a condition is no integer")),
-                },
-            };
-            self.apply(&target.moves);
-            current = target.block;
         }
     }
 
     /// Runs a region on its arguments, which the caller has put into its registers.
-    fn run_region(&mut self, region: &Region) -> Result<(), Fault> {
-        let line = self.line;
-        self.run(&region.steps)?;
-        self.line = line;
+    fn run_region(&mut self, region: &'a Region) -> Result<(), Fault> {
+        let line = self.task.line;
+        for &reg in &region.args {
+            self.set_marks(reg, Default::default());
+        }
+        if region.branches {
+            self.run_apart(&region.steps)?;
+        } else {
+            for step in &region.steps {
+                self.task.line = step.line;
+                self.step(step)?;
+            }
+        }
+        self.task.line = line;
         Ok(())
     }
-}
-
-fn set<T>(v: &mut Vec<T>, value: T) {
-    v.clear();
-    v.push(value);
 }

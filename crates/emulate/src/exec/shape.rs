@@ -24,15 +24,7 @@ impl Machine<'_> {
         if source.len() == 1 {
             out.assign(source);
         } else {
-            let strides = row_major(shape);
-            let dims: Vec<(usize, usize)> = order.iter().map(|&dim| (shape[dim], strides[dim])).collect();
-            both_blocks!(source, &mut out, source, out => {
-                out.clear();
-                out.reserve(source.len());
-                walk(&dims, 0, &mut |start, count, stride| {
-                    out.extend((0..count).map(|i| source[start + i * stride]));
-                });
-            }, ());
+            both_blocks!(source, &mut out, source, out => transpose(source, shape, order, out), ());
         }
         self.put(step, out);
         Ok(())
@@ -75,7 +67,17 @@ impl Machine<'_> {
     }
 }
 
-fn interleave<T: Copy>(a: &[T], b: &[T], out: &mut Vec<T>) {
+pub(super) fn transpose<T: Copy>(source: &[T], shape: &[usize], order: &[usize], out: &mut Vec<T>) {
+    let strides = row_major(shape);
+    let dims: Vec<(usize, usize)> = order.iter().map(|&dim| (shape[dim], strides[dim])).collect();
+    out.clear();
+    out.reserve(source.len());
+    walk(&dims, 0, &mut |start, count, stride| {
+        out.extend((0..count).map(|i| source[start + i * stride]));
+    });
+}
+
+pub(super) fn interleave<T: Copy>(a: &[T], b: &[T], out: &mut Vec<T>) {
     out.clear();
     out.extend(a.iter().zip(b).flat_map(|(&x, &y)| [x, y]));
 }
@@ -102,7 +104,7 @@ fn walk(dims: &[(usize, usize)], start: usize, row: &mut impl FnMut(usize, usize
     }
 }
 
-fn broadcast<T: Copy>(source: &[T], from: &[usize], to: &[usize], out: &mut Vec<T>) {
+pub(super) fn broadcast<T: Copy>(source: &[T], from: &[usize], to: &[usize], out: &mut Vec<T>) {
     out.clear();
     out.reserve(to.iter().product());
     // Trailing dimensions that are not broadcast are copied as one row.

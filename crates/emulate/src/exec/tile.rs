@@ -1,11 +1,12 @@
 //! Blocks of strided tensors: tensor descriptors and block pointers.
 
 use super::Machine;
-use super::access::Lanes;
+use super::port::{Lanes, Ordering};
 use super::shape::row_major;
 use crate::block::{Block, View};
-use crate::code::{AtomicOp, Step, Tile};
-use crate::fault::Fault;
+use crate::code::{AtomicOp, Reg, Step, Tile};
+use crate::fault::{Fault, Usage};
+use crate::marks::Marks;
 
 /// Addresses of a block's elements, and which of them lie within the tensor.
 struct Addresses {
@@ -60,6 +61,7 @@ impl Machine<'_> {
         let view = self.view(step, 0)?;
         let pad_nan = view.pad_nan || tile.pad_nan;
         let addresses = self.addresses(view, tile, starts)?;
+        self.used_places(&step.args);
         let mut out = self.out(step)?;
         out.resize(1);
         match &mut out {
@@ -72,8 +74,10 @@ impl Machine<'_> {
             Block::View(_) => {}
         }
         out.expand(addresses.pointers.len());
-        self.load_lanes(tile.elem, &addresses.lanes(tile), &mut out)?;
+        let seen = self.load_lanes(tile.elem, &addresses.lanes(tile), false, &mut out)?;
+        let marks = self.loaded_marks(seen, &step.args, None);
         self.put(step, out);
+        step.outs.iter().for_each(|&reg| self.set_marks(reg, marks.clone()));
         Ok(())
     }
 
@@ -91,7 +95,14 @@ impl Machine<'_> {
     fn store_at(&mut self, step: &Step, tile: &Tile, starts: &Starts) -> Result<(), Fault> {
         let addresses = self.addresses(self.view(step, 0)?, tile, starts)?;
         let values = self.last(step)?.clone();
-        self.store_lanes(tile.elem, &addresses.lanes(tile), &values)
+        let marks = match step.args.split_last() {
+            Some((&value, places)) => {
+                self.used_places(places);
+                self.stored_marks(value, places)
+            }
+            None => Marks::Pure,
+        };
+        self.store_lanes(tile.elem, &addresses.lanes(tile), &values, &marks)
     }
 
     pub(super) fn reduce_tile(&mut self, step: &Step, tile: &Tile, op: AtomicOp) -> Result<(), Fault> {
@@ -99,7 +110,14 @@ impl Machine<'_> {
         let addresses = self.addresses(self.view(step, 0)?, tile, &starts)?;
         let mut values = self.last(step)?.clone();
         values.expand(addresses.pointers.len());
-        self.update_lanes(op, tile.elem, &addresses.pointers, Some(&addresses.mask), &mut values)
+        self.used_places(&step.args[..step.args.len() - 1]);
+        let op = (op, Ordering::RELAXED);
+        self.update_lanes(op, tile.elem, &addresses.pointers, Some(&addresses.mask), &mut values).map(drop)
+    }
+
+    /// Notes defects in what says where an access goes.
+    fn used_places(&mut self, places: &[Reg]) {
+        places.iter().for_each(|&reg| self.used(reg, Usage::Address));
     }
 
     fn last(&self, step: &Step) -> Result<&Block, Fault> {

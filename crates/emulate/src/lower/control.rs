@@ -131,7 +131,13 @@ impl<'m> Lower<'m> {
         self.bind_results(frame, op, args)?;
         let code = For { counter, unsigned: attrs::flag(op, "unsignedCmp"), init, body, next };
         let line = self.line(op.loc);
-        steps.push(Step { code: Code::For(Box::new(code)), args: bounds.to_vec(), outs: Vec::new(), line });
+        steps.push(Step {
+            code: Code::For(Box::new(code)),
+            args: bounds.to_vec(),
+            outs: Vec::new(),
+            line,
+            offset: false,
+        });
         Ok(())
     }
 
@@ -166,7 +172,7 @@ impl<'m> Lower<'m> {
         self.bind_results(frame, op, &after_args)?;
         let code = While { init, before: before_steps, condition, forward, after: after_steps, next };
         let line = self.line(op.loc);
-        steps.push(Step { code: Code::While(Box::new(code)), args: Vec::new(), outs: Vec::new(), line });
+        steps.push(Step { code: Code::While(Box::new(code)), args: Vec::new(), outs: Vec::new(), line, offset: false });
         Ok(())
     }
 
@@ -187,7 +193,7 @@ impl<'m> Lower<'m> {
             return Err(self.unsupported(op, "a branch that yields nothing"));
         }
         let line = self.line(op.loc);
-        steps.push(Step { code: Code::If(Box::new(If { arms })), args, outs: Vec::new(), line });
+        steps.push(Step { code: Code::If(Box::new(If { arms })), args, outs: Vec::new(), line, offset: false });
         Ok(())
     }
 
@@ -244,7 +250,7 @@ impl<'m> Lower<'m> {
             blocks[index] = (steps, end);
         }
         let code = Code::Blocks(Box::new(Blocks { blocks }));
-        Ok(Step { code, args: Vec::new(), outs: results.to_vec(), line })
+        Ok(Step { code, args: Vec::new(), outs: results.to_vec(), line, offset: false })
     }
 
     pub(super) fn lower_region_op(&mut self, frame: &mut Frame<'m>, op: &'m Op, steps: &mut Vec<Step>) -> Result<()> {
@@ -280,7 +286,7 @@ impl<'m> Lower<'m> {
             }
         };
         let outs = op.results.iter().map(|&value| self.define(frame, value, op)).collect::<Result<_>>()?;
-        steps.push(Step { code, args, outs, line: self.line(op.loc) });
+        steps.push(Step { code, args, outs, line: self.line(op.loc), offset: false });
         Ok(())
     }
 

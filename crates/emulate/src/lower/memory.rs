@@ -3,7 +3,7 @@
 use tilewright_ttir::Op;
 
 use super::{Frame, Lower, Result, attrs};
-use crate::code::{AtomicOp, Code, Tile};
+use crate::code::{Atomic, AtomicOp, Code, Tile};
 use crate::types::{Elem, ValueType};
 
 impl Lower<'_> {
@@ -11,14 +11,8 @@ impl Lower<'_> {
         let code = match op.name.as_str() {
             "tt.load" => self.load(frame, op)?,
             "tt.store" => self.store(frame, op)?,
-            "tt.atomic_rmw" => {
-                let (elem, numel) = self.access(frame, op, &self.operand_type(frame, op, 1)?)?;
-                Code::AtomicRmw { op: self.atomic_op(op, "atomic_rmw_op")?, elem, numel, mask: op.operands.len() > 2 }
-            }
-            "tt.atomic_cas" => {
-                let (elem, numel) = self.access(frame, op, &self.operand_type(frame, op, 2)?)?;
-                Code::AtomicCas { elem, numel }
-            }
+            "tt.atomic_rmw" => Code::AtomicRmw(self.atomic(frame, op, 1)?, self.atomic_op(op, "atomic_rmw_op")?),
+            "tt.atomic_cas" => Code::AtomicCas(Atomic { mask: false, ..self.atomic(frame, op, 2)? }),
             "tt.make_tensor_ptr" => self.make_view(frame, op, 3)?,
             "tt.make_tensor_descriptor" => self.make_view(frame, op, 2)?,
             "tt.advance" => {
@@ -63,7 +57,8 @@ impl Lower<'_> {
             }
         }
         let row = result.shape.last().copied().unwrap_or(1);
-        Ok(Code::Load { elem, row, mask: op.operands.len() > 1, other: op.operands.len() > 2 })
+        let volatile = attrs::flag(op, "isVolatile") || attrs::keyword(op, "cache") == Some("cv");
+        Ok(Code::Load { elem, row, mask: op.operands.len() > 1, other: op.operands.len() > 2, volatile })
     }
 
     fn store(&self, frame: &Frame, op: &Op) -> Result<Code> {
@@ -137,6 +132,18 @@ impl Lower<'_> {
         }
         let pad_nan = attrs::keyword(op, "padding") == Some("nan") || attrs::int(op, "padding") == Some(2);
         Ok(Code::MakeView { rank, offsets: groups == 3, pad_nan })
+    }
+
+    fn atomic(&self, frame: &Frame, op: &Op, value: usize) -> Result<Atomic> {
+        let (elem, numel) = self.access(frame, op, &self.operand_type(frame, op, value)?)?;
+        let (acquire, release) = match attrs::keyword(op, "sem") {
+            Some("relaxed") => (false, false),
+            Some("acquire") => (true, false),
+            Some("release") => (false, true),
+            // Triton's default.
+            _ => (true, true),
+        };
+        Ok(Atomic { elem, numel, mask: op.operands.len() > 2, acquire, release })
     }
 
     fn atomic_op(&self, op: &Op, attr: &str) -> Result<AtomicOp> {

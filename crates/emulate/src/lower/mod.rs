@@ -9,6 +9,7 @@ mod control;
 mod math;
 mod memory;
 mod plain;
+mod reach;
 mod share;
 
 use tilewright_ttir::{Func, Loc, LocId, Module, Op, Region as IrRegion, Type, ValueId};
@@ -54,7 +55,9 @@ pub(crate) fn lower(module: &Module, entry: &str) -> Result<Lowered> {
     }
     let mut steps = Vec::new();
     lower.function_body(&mut frame, &mut steps)?;
-    let (program, bytes) = share::share(lower.registers, lower.constants, param_regs, steps);
+    let written = reach::analyse(&lower.registers, &param_regs, &mut steps);
+    let (mut program, bytes) = share::share(lower.registers, lower.constants, param_regs, steps);
+    program.written = written;
     if bytes > MAX_BYTES {
         let why = format!("its blocks take {} MiB at once", bytes >> 20);
         return Err(Unsupported { op: format!("kernel `{entry}`"), line: 0, why });
@@ -200,11 +203,11 @@ impl<'m> Lower<'m> {
                 // Operations with several results become one step a result, except the one that is one step anyway.
                 if let [code] = codes.as_slice() {
                     let outs = op.results.iter().map(|&value| self.define(frame, value, op)).collect::<Result<_>>()?;
-                    steps.push(Step { code: code.clone(), args, outs, line });
+                    steps.push(Step { code: code.clone(), args, outs, line, offset: false });
                 } else {
                     for (code, &result) in codes.into_iter().zip(&op.results) {
                         let outs = vec![self.define(frame, result, op)?];
-                        steps.push(Step { code, args: args.clone(), outs, line });
+                        steps.push(Step { code, args: args.clone(), outs, line, offset: false });
                     }
                 }
                 Ok(())

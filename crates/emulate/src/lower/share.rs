@@ -27,6 +27,7 @@ pub(super) fn share(
         classes,
         constants: constants.into_iter().map(|(reg, block)| (renamed(reg), block)).collect(),
         params: params.into_iter().map(renamed).collect(),
+        written: Default::default(),
         steps,
     };
     (program, bytes)

@@ -22,7 +22,7 @@ pub(crate) struct Wanted {
     pub(crate) absolute: f64,
 }
 
-fn folder() -> std::path::PathBuf {
+pub(crate) fn folder() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 

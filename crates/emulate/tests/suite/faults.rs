@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tilewright_emulate::{Access, Arg, Fault, Init, Kernel, Limits, Memory, launch, shadow};
+use tilewright_emulate::{Access, Arg, DefectKind, Fault, Init, Kernel, Limits, Memory, launch, shadow};
 
 fn kernel(name: &str) -> Kernel {
     let module = crate::common::module(name);
@@ -64,23 +64,26 @@ fn the_shadow_tells_who_wrote() {
     let report = result.unwrap();
     assert_eq!((report.bytes_loaded, report.bytes_stored), (128, 128));
     let (out, _) = memory.resolve(memory.address(tilewright_emulate::AllocId(1), 0)).unwrap();
-    assert!(memory.shadow(out)[..128].iter().all(|&state| state == shadow::LAUNCH));
+    assert!(memory.shadow(out)[..128].iter().all(|&state| state == shadow::COPIED));
     assert!(memory.shadow(out)[128..].iter().all(|&state| state == shadow::UNWRITTEN));
     memory.write(out, 200, &[1, 2]);
     assert_eq!(memory.shadow(out)[199..203], [0, 1, 1, 0]);
 }
 
 #[test]
-fn a_read_of_unwritten_memory_is_reported_once() {
+fn unwritten_memory_is_followed_to_where_it_is_stored() {
     let mut memory = Memory::new();
     let x = memory.alloc("scratch", vec![0xff; 128], Init::Uninitialised);
     let out = memory.alloc("output", vec![0; 128], Init::Uninitialised);
     memory.write(x, 0, &[0; 68]);
     let args = [Arg::Pointer(memory.address(x, 0)), Arg::Pointer(memory.address(out, 0)), Arg::Int(16)];
-    let report = launch(&kernel("copy_beyond"), [1; 3], &args, &mut memory, &Limits::default()).unwrap();
-    let read = report.first_uninitialised_read.unwrap();
-    assert_eq!((read.allocation.as_str(), read.offset), ("scratch", 68));
-    assert!(read.site.line > 0);
+    launch(&kernel("copy_beyond"), [1; 3], &args, &mut memory, &Limits::default()).unwrap();
+    let found: Vec<_> = memory.defects().collect();
+    let [(mark, defect)] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((defect.kind, defect.allocation.as_str(), defect.offset), (DefectKind::Uninitialised, "scratch", 68));
+    assert!(defect.site.line > 0 && defect.stored.is_some() && defect.used.is_none());
+    assert!(memory.shadow(out)[..68].iter().all(|&state| state == shadow::COPIED));
+    assert!(memory.shadow(out)[68..].iter().all(|state| state == mark));
 }
 
 #[test]

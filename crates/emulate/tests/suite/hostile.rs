@@ -118,7 +118,13 @@ fn run(seed: u64, rounds: usize) -> usize {
             let Ok(kernel) = Kernel::new(&module, &func.name) else { continue };
             let mut case = crate::common::case(&name);
             let deadline = Some(Instant::now() + Duration::from_millis(20));
-            let _ = launch(&kernel, [1, 1, 1], &case.args, &mut case.memory, &Limits { deadline, poison: 0x7f });
+            let _ = launch(
+                &kernel,
+                [1, 1, 1],
+                &case.args,
+                &mut case.memory,
+                &Limits { deadline, poison: 0x7f, reverse: false },
+            );
             ran += 1;
         }
     }

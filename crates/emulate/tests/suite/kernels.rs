@@ -1,5 +1,7 @@
 //! Kernels compiled by Triton, run on inputs whose results torch computed: see `fixtures/kernels.py`.
 
+use tilewright_emulate::Defect;
+
 #[test]
 fn kernels_compute_what_torch_says() {
     let mut wrong = Vec::new();
@@ -13,7 +15,10 @@ fn kernels_compute_what_torch_says() {
             Err(fault) => wrong.push(format!("{name}: {fault}")),
             Ok(report) => {
                 checked += case.wanted.len();
-                if report.first_uninitialised_read.is_some() {
+                let used = |defect: &Defect| defect.used.is_some() || defect.stored.is_some();
+                let defects = case.memory.defects().filter(|(_, defect)| used(defect));
+                wrong.extend(defects.map(|(_, defect)| format!("{name}: {defect}")));
+                if report.benign_races > 0 {
                     wrong.push(format!("{name}: {report:?}"));
                 }
                 wrong.extend(case.difference().map(|difference| format!("{name}: {difference}")));

@@ -6,4 +6,5 @@ mod faults;
 mod hostile;
 mod kernels;
 mod ops;
+mod planted;
 mod speed;

@@ -1,0 +1,497 @@
+//! Memory as one step of one program sees it: every element checked against its allocation, its marks followed, and
+//! its race shadow kept.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::order::Progress;
+use super::race::{Conflict, Races};
+use super::task::coordinates;
+use crate::block::vectorised;
+use crate::code::AtomicOp;
+use crate::codec::Codec;
+use crate::fault::{Access, Defect, DefectKind, Fault, Report, Site};
+use crate::marks::Marks;
+use crate::memory::shadow::{self, COPIED};
+use crate::memory::{Memory, split};
+use crate::numeric::{Float, Int};
+
+/// Memory as one step of one program sees it.
+pub(super) struct Port<'a> {
+    pub(super) memory: &'a mut Memory,
+    pub(super) report: &'a mut Report,
+    pub(super) races: &'a mut Races,
+    pub(super) progress: &'a mut Progress,
+    pub(super) grid: [u32; 3],
+    pub(super) site: Site,
+    /// What a load has read.
+    pub(super) seen: Seen,
+    pub(super) polls: &'a mut u64,
+    pub(super) changes: &'a mut u64,
+}
+
+/// The marks that a load met.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    computed: bool,
+    moved: bool,
+    /// Lanes with defects.
+    defects: Vec<(usize, u8)>,
+}
+
+/// Bytes of an allocation, known to lie within it.
+struct Place {
+    index: usize,
+    bytes: Range<usize>,
+}
+
+/// The pointers of an access. A mask of `None` means every lane.
+pub(super) struct Lanes<'a> {
+    pub(super) pointers: &'a [i64],
+    pub(super) mask: Option<&'a [i8]>,
+    /// Lanes that are likely to lie side by side in memory: the last dimension's extent.
+    pub(super) row: usize,
+}
+
+impl Lanes<'_> {
+    /// Lanes to look at together. Long rows are split if there is a mask, so that its edge costs little.
+    fn width(&self) -> usize {
+        self.row.clamp(1, if self.mask.is_some() { 64 } else { 4096 })
+    }
+}
+
+impl Port<'_> {
+    #[cold]
+    fn fault(&self, access: Access, address: i64, bytes: usize) -> Fault {
+        let (index, offset) = split(address as u64);
+        match self.memory.allocation(index) {
+            None => Fault::BadAddress { access, address: address as u64, site: self.site },
+            Some(allocation) => {
+                let inside = offset >= 0 && offset as usize + bytes <= allocation.bytes.len();
+                let allocation_label = allocation.label.clone();
+                if inside {
+                    Fault::Misaligned { access, allocation: allocation_label, offset, bytes, site: self.site }
+                } else {
+                    let size = allocation.bytes.len();
+                    Fault::OutOfBounds { access, allocation: allocation_label, offset, bytes, size, site: self.site }
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn race(&self, access: Access, place: &Place, conflict: Conflict) -> Fault {
+        let allocation = self.memory.allocation(place.index).map(|allocation| allocation.label.clone());
+        let (allocation, offset) = (allocation.unwrap_or_default(), place.bytes.start as i64);
+        let (earlier, epoch) = match conflict {
+            Conflict::Lane => return Fault::Lanes { allocation, offset, site: self.site },
+            Conflict::Read(epoch) => (Access::Load, epoch),
+            Conflict::Write(epoch) if epoch.is_atomic() => (Access::Atomic, epoch),
+            Conflict::Write(epoch) => (Access::Store, epoch),
+        };
+        let first = Site { program: coordinates(self.grid, epoch.number()), line: epoch.line() };
+        Fault::Race { allocation, offset, first: (earlier, first), second: (access, self.site) }
+    }
+
+    /// Where an access by elements of `size` bytes goes, or None if it is out of bounds or misaligned.
+    #[inline(always)]
+    fn place(&self, address: i64, bytes: usize, size: usize) -> Option<Place> {
+        let (index, offset) = split(address as u64);
+        let allocation = self.memory.allocation(index)?;
+        let start = usize::try_from(offset).ok().filter(|start| start.is_multiple_of(size))?;
+        let end = start.checked_add(bytes).filter(|&end| end <= allocation.bytes.len())?;
+        Some(Place { index, bytes: start..end })
+    }
+
+    #[inline(always)]
+    fn bytes(&self, place: &Place) -> &[u8] {
+        self.memory.allocation(place.index).map_or(&[], |allocation| &allocation.bytes[place.bytes.clone()])
+    }
+
+    /// Notes where the values of a read come from; its elements of `size` bytes go to lanes from `lane` on.
+    #[inline(always)]
+    fn see(&mut self, place: &Place, lane: usize, size: usize) {
+        self.report.bytes_loaded += place.bytes.len() as u64;
+        let Some(allocation) = self.memory.allocation(place.index) else { return };
+        match allocation.uniform {
+            Some(shadow::LAUNCH) => self.seen.computed = true,
+            Some(mark) if mark != shadow::UNWRITTEN && mark < shadow::DEFECT => self.seen.moved = true,
+            _ => self.look(place, lane, size),
+        }
+    }
+
+    fn look(&mut self, place: &Place, lane: usize, size: usize) {
+        let Some(allocation) = self.memory.allocation(place.index) else { return };
+        let marks = &allocation.shadow[place.bytes.clone()];
+        let (mut bad, mut computed) = (false, false);
+        vectorised(|| {
+            for &mark in marks {
+                bad |= mark == shadow::UNWRITTEN || mark >= shadow::DEFECT;
+                computed |= mark == shadow::LAUNCH;
+            }
+        });
+        self.seen.computed |= computed;
+        self.seen.moved |= !computed;
+        if bad {
+            self.look_closely(place, lane, size);
+        }
+    }
+
+    #[cold]
+    fn look_closely(&mut self, place: &Place, lane: usize, size: usize) {
+        for (lane, start) in (lane..).zip(place.bytes.clone().step_by(size)) {
+            let Some(allocation) = self.memory.allocation(place.index) else { return };
+            let marks = &allocation.shadow[start..(start + size).min(place.bytes.end)];
+            let worst = marks.iter().copied().max().unwrap_or(0);
+            if worst >= shadow::DEFECT {
+                self.seen.defects.push((lane, worst));
+            } else if let Some(at) = marks.iter().position(|&mark| mark == shadow::UNWRITTEN) {
+                let defect = Defect {
+                    kind: DefectKind::Uninitialised,
+                    site: self.site,
+                    allocation: allocation.label.clone(),
+                    offset: start + at,
+                    used: None,
+                    stored: None,
+                };
+                let mark = self.memory.note(defect);
+                self.seen.defects.push((lane, mark));
+            }
+        }
+    }
+
+    /// Enters a plain read.
+    #[inline(always)]
+    fn enter_read(&mut self, place: &Place) -> Result<(), Conflict> {
+        *self.polls += u64::from(self.races.watches(place.index));
+        self.races.read(place.index, &place.bytes, self.progress, self.site.line)
+    }
+
+    /// Enters a plain write of one element, whose new bytes are given.
+    fn enter_write(&mut self, place: &Place, new: &[u8], earlier: &[i64], address: i64) -> Result<(), Fault> {
+        let Err(conflict) = self.races.write(place.index, &place.bytes, self.progress, self.site.line) else {
+            return Ok(());
+        };
+        // A number of a store comes back after some thousands.
+        let real = !matches!(conflict, Conflict::Lane) || earlier.contains(&address);
+        if real && self.bytes(place) != new {
+            return Err(self.race(Access::Store, place, conflict));
+        }
+        if real && !matches!(conflict, Conflict::Lane) {
+            self.races.benign += 1;
+        }
+        self.races.overwrite(place.index, &place.bytes, self.progress, self.site.line);
+        Ok(())
+    }
+
+    /// Writes to what [`Port::place`] found, and marks it.
+    #[inline(always)]
+    fn target(&mut self, place: &Place, mark: u8) -> &mut [u8] {
+        self.report.bytes_stored += place.bytes.len() as u64;
+        *self.changes += 1;
+        match self.memory.allocation_mut(place.index) {
+            Some(allocation) => {
+                allocation.mark(place.bytes.clone(), mark);
+                &mut allocation.bytes[place.bytes.clone()]
+            }
+            None => &mut [],
+        }
+    }
+
+    /// Overwrites the unmasked lanes of `out`, which has one element a pointer.
+    pub(super) fn load<C: Codec>(&mut self, codec: C, lanes: &Lanes, out: &mut [C::Item]) -> Result<(), Fault> {
+        let width = lanes.width();
+        for (chunk, (pointers, out)) in lanes.pointers.chunks(width).zip(out.chunks_mut(width)).enumerate() {
+            let mask = lanes.mask.map(|mask| &mask[chunk * width..][..pointers.len()]);
+            if let Some(mask) = mask
+                && mask.iter().all(|&lane| lane == 0)
+            {
+                continue;
+            }
+            if mask.is_none_or(|mask| !mask.contains(&0))
+                && contiguous(pointers, C::SIZE)
+                && let Some(place) = self.place(pointers[0], pointers.len() * C::SIZE, C::SIZE)
+                && self.enter_read(&place).is_ok()
+            {
+                self.see(&place, chunk * width, C::SIZE);
+                let bytes = self.bytes(&place);
+                vectorised(|| {
+                    for (out, bytes) in out.iter_mut().zip(bytes.chunks_exact(C::SIZE)) {
+                        *out = codec.decode(bytes);
+                    }
+                });
+                continue;
+            }
+            for (lane, (&pointer, out)) in pointers.iter().zip(out).enumerate() {
+                if mask.is_none_or(|mask| mask[lane] != 0) {
+                    let Some(place) = self.place(pointer, C::SIZE, C::SIZE) else {
+                        return Err(self.fault(Access::Load, pointer, C::SIZE));
+                    };
+                    self.enter_read(&place).map_err(|conflict| self.race(Access::Load, &place, conflict))?;
+                    self.see(&place, chunk * width + lane, C::SIZE);
+                    *out = codec.decode(self.bytes(&place));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores the unmasked lanes; `values` holds one element a pointer, or one for all.
+    pub(super) fn store<C: Codec>(
+        &mut self,
+        codec: C,
+        lanes: &Lanes,
+        values: &[C::Item],
+        marks: &Marks,
+    ) -> Result<(), Fault> {
+        self.races.begin_store();
+        let width = lanes.width();
+        let values = stretched(values, lanes.pointers.len());
+        let one_mark = !matches!(marks, Marks::Lanes(_));
+        for (chunk, pointers) in lanes.pointers.chunks(width).enumerate() {
+            let values = &values[chunk * width..];
+            let mask = lanes.mask.map(|mask| &mask[chunk * width..][..pointers.len()]);
+            if let Some(mask) = mask
+                && mask.iter().all(|&lane| lane == 0)
+            {
+                continue;
+            }
+            if mask.is_none_or(|mask| !mask.contains(&0))
+                && one_mark
+                && contiguous(pointers, C::SIZE)
+                && let Some(place) = self.place(pointers[0], pointers.len() * C::SIZE, C::SIZE)
+                && self.races.write(place.index, &place.bytes, self.progress, self.site.line).is_ok()
+            {
+                let bytes = self.target(&place, marks.at(0));
+                vectorised(|| {
+                    for (&value, bytes) in values.iter().zip(bytes.chunks_exact_mut(C::SIZE)) {
+                        codec.encode(value, bytes);
+                    }
+                });
+                continue;
+            }
+            for (lane, (&pointer, &value)) in pointers.iter().zip(values).enumerate() {
+                if mask.is_none_or(|mask| mask[lane] != 0) {
+                    let Some(place) = self.place(pointer, C::SIZE, C::SIZE) else {
+                        return Err(self.fault(Access::Store, pointer, C::SIZE));
+                    };
+                    let lane = chunk * width + lane;
+                    let mut new = [0; 8];
+                    codec.encode(value, &mut new[..C::SIZE]);
+                    self.enter_write(&place, &new[..C::SIZE], &lanes.pointers[..lane], pointer)?;
+                    self.target(&place, marks.at(lane)).copy_from_slice(&new[..C::SIZE]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One atomic access: `new` makes the new bytes from the old ones, or none if nothing is written.
+    fn swap(
+        &mut self,
+        order: Ordering,
+        address: i64,
+        size: usize,
+        lane: usize,
+        new: impl FnOnce(&[u8]) -> Option<[u8; 8]>,
+    ) -> Result<Place, Fault> {
+        let Some(place) = self.place(address, size, size) else {
+            return Err(self.fault(Access::Atomic, address, size));
+        };
+        *self.polls += 1;
+        self.report.atomics += 1;
+        let entered = self.races.atomic(place.index, &place.bytes, self.progress, order.acquire);
+        entered.map_err(|conflict| self.race(Access::Atomic, &place, conflict))?;
+        self.see(&place, lane, size);
+        let Some(new) = new(self.bytes(&place)) else { return Ok(place) };
+        let changed = self.bytes(&place) != &new[..size];
+        if changed {
+            let entered = self.races.atomic_write(place.index, &place.bytes, self.progress, self.site.line);
+            entered.map_err(|conflict| self.race(Access::Atomic, &place, conflict))?;
+        }
+        let mark = self.seen.defects.last().filter(|(at, _)| *at == lane).map_or(order.mark, |&(_, mark)| mark);
+        if let Some(defect) = self.memory.defect_mut(mark) {
+            defect.stored.get_or_insert(self.site);
+        }
+        let before = *self.changes;
+        self.target(&place, mark).copy_from_slice(&new[..size]);
+        *self.changes = before + u64::from(changed);
+        Ok(place)
+    }
+
+    fn released(&mut self, order: Ordering, places: &[(usize, usize)]) {
+        if order.release {
+            self.races.release(places, self.progress, order.acquire);
+        }
+    }
+
+    /// Updates one element a lane, in order; `lanes` goes in as the operands and comes out as the old elements.
+    pub(super) fn update<C: Codec<Item: Update>>(
+        &mut self,
+        codec: C,
+        (op, order): (AtomicOp, Ordering),
+        pointers: &[i64],
+        mask: Option<&[i8]>,
+        lanes: &mut [C::Item],
+    ) -> Result<(), Fault> {
+        let mut places = Vec::new();
+        for (lane, (&pointer, item)) in pointers.iter().zip(lanes).enumerate() {
+            let operand = std::mem::take(item);
+            if mask.is_some_and(|mask| mask[lane] == 0) {
+                continue;
+            }
+            let place = self.swap(order, pointer, C::SIZE, lane, |bytes| {
+                *item = codec.decode(bytes);
+                let mut new = [0; 8];
+                codec.encode(codec.round(item.update(op, operand)), &mut new[..C::SIZE]);
+                Some(new)
+            })?;
+            if order.release {
+                places.push((place.index, place.bytes.start));
+            }
+        }
+        self.released(order, &places);
+        Ok(())
+    }
+
+    /// Compares and swaps elements by their bits, as the hardware does. `values` comes out as the old elements.
+    pub(super) fn compare_and_swap(
+        &mut self,
+        order: Ordering,
+        size: usize,
+        pointers: &[i64],
+        compare: &[u8],
+        values: &mut [u8],
+    ) -> Result<(), Fault> {
+        let mut places = Vec::new();
+        let lanes = pointers.iter().zip(compare.chunks_exact(size)).zip(values.chunks_exact_mut(size));
+        for (lane, ((&pointer, compare), value)) in lanes.enumerate() {
+            let mut old = [0; 8];
+            let place = self.swap(order, pointer, size, lane, |bytes| {
+                old[..size].copy_from_slice(bytes);
+                let mut new = [0; 8];
+                new[..size].copy_from_slice(value);
+                (bytes == compare).then_some(new)
+            })?;
+            value.copy_from_slice(&old[..size]);
+            places.push((place.index, place.bytes.start));
+        }
+        self.released(order, &places);
+        Ok(())
+    }
+
+    /// Reads elements that other programs may change at any time.
+    pub(super) fn poll<C: Codec>(&mut self, codec: C, lanes: &Lanes, out: &mut [C::Item]) -> Result<(), Fault> {
+        let order = Ordering { acquire: true, release: false, mark: shadow::LAUNCH };
+        for (lane, (&pointer, out)) in lanes.pointers.iter().zip(out).enumerate() {
+            if lanes.mask.is_none_or(|mask| mask[lane] != 0) {
+                let place = self.swap(order, pointer, C::SIZE, lane, |_| None).map_err(|fault| match fault {
+                    Fault::OutOfBounds { .. } | Fault::Misaligned { .. } | Fault::BadAddress { .. } => {
+                        self.fault(Access::Load, pointer, C::SIZE)
+                    }
+                    fault => fault,
+                })?;
+                self.report.atomics -= 1;
+                *out = codec.decode(self.bytes(&place));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What an atomic access orders, and how what it writes is marked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ordering {
+    pub(super) acquire: bool,
+    pub(super) release: bool,
+    pub(super) mark: u8,
+}
+
+impl Ordering {
+    pub(super) const RELAXED: Self = Self { acquire: false, release: false, mark: shadow::LAUNCH };
+}
+
+/// The arithmetic of atomic operations.
+pub(crate) trait Update: Copy + Default {
+    fn update(self, op: AtomicOp, operand: Self) -> Self;
+}
+
+macro_rules! impl_update_int {
+    ($($t:ty),*) => {$(
+        impl Update for $t {
+            fn update(self, op: AtomicOp, operand: Self) -> Self {
+                match op {
+                    AtomicOp::Add | AtomicOp::AddF => self.wrapping_add(operand),
+                    AtomicOp::MaxS => self.max(operand),
+                    AtomicOp::MinS => self.min(operand),
+                    AtomicOp::MaxU => self.max_u(operand),
+                    AtomicOp::MinU => self.min_u(operand),
+                    AtomicOp::And => self & operand,
+                    AtomicOp::Or => self | operand,
+                    AtomicOp::Xor => self ^ operand,
+                    AtomicOp::Exchange => operand,
+                }
+            }
+        }
+    )*};
+}
+impl_update_int!(i8, i16, i32, i64);
+
+macro_rules! impl_update_float {
+    ($t:ty, $bits:ty) => {
+        impl Update for $t {
+            fn update(self, op: AtomicOp, operand: Self) -> Self {
+                let bits = |f: fn($bits, $bits) -> $bits| <$t>::from_bits(f(self.to_bits(), operand.to_bits()));
+                match op {
+                    AtomicOp::Add | AtomicOp::AddF => self + operand,
+                    AtomicOp::MaxS | AtomicOp::MaxU => self.max_num(operand),
+                    AtomicOp::MinS | AtomicOp::MinU => self.min_num(operand),
+                    AtomicOp::And => bits(|a, b| a & b),
+                    AtomicOp::Or => bits(|a, b| a | b),
+                    AtomicOp::Xor => bits(|a, b| a ^ b),
+                    AtomicOp::Exchange => operand,
+                }
+            }
+        }
+    };
+}
+impl_update_float!(f32, u32);
+impl_update_float!(f64, u64);
+
+fn contiguous(pointers: &[i64], size: usize) -> bool {
+    let Some(&first) = pointers.first() else { return false };
+    let mut different = 0;
+    vectorised(|| {
+        let mut expected = first;
+        for &pointer in pointers {
+            different |= pointer ^ expected;
+            expected = expected.wrapping_add(size as i64);
+        }
+    });
+    different == 0
+}
+
+/// A block with one element a lane.
+pub(super) fn stretched<T: Copy>(block: &[T], n: usize) -> Cow<'_, [T]> {
+    match block {
+        &[one] if n > 1 => Cow::Owned(vec![one; n]),
+        _ => Cow::Borrowed(block),
+    }
+}
+
+impl Seen {
+    pub(super) fn marks(&self, n: usize) -> Marks {
+        let all = match (self.computed, self.moved) {
+            (true, _) => shadow::LAUNCH,
+            (false, true) => COPIED,
+            // Every lane was masked off.
+            (false, false) => return Marks::Pure,
+        };
+        if self.defects.is_empty() {
+            return Marks::All(all);
+        }
+        let mut marks = vec![all; n];
+        self.defects.iter().for_each(|&(lane, mark)| marks[lane] = mark);
+        Marks::lanes(marks)
+    }
+}

@@ -23,7 +23,7 @@ pub struct Evidence<'a> {
 /// A likely cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
-    /// Stable, in kebab case: `unwritten`, `nan`, `infinite`, `all-zeros`, `constant`, `block-offset`, `zeros`,
+    /// Stable, in kebab case: `unwritten`, `nan`, `infinite`, `finite`, `all-zeros`, `constant`, `block-offset`, `zeros`,
     /// `scaled`, `offset`, `rows`, `precision`, `partial`, `transposed`, `permuted`, `unrelated`.
     pub code: &'static str,
     pub message: String,
@@ -36,6 +36,7 @@ pub fn diagnose(evidence: &Evidence) -> Option<Cause> {
     let facts = Facts::of(evidence);
     unwritten(evidence, &facts)
         .or_else(|| non_finite(evidence, &facts))
+        .or_else(|| finite(evidence, &facts))
         .or_else(|| flat(&facts))
         .or_else(|| steps(evidence))
         .or_else(|| factor(&facts))
@@ -85,6 +86,20 @@ fn non_finite(evidence: &Evidence, facts: &Facts) -> Option<Cause> {
             unravel(facts.first_extra, &evidence.expected.shape)
         ),
         help: "look for an exp without the maximum subtracted, a division by zero, a sum in float16, or other=… missing on a masked load".into(),
+    })
+}
+
+/// Numbers where the reference has none.
+fn finite(evidence: &Evidence, facts: &Facts) -> Option<Cause> {
+    (facts.missing > 0).then(|| Cause {
+        code: "finite",
+        message: format!(
+            "{} of {} elements are numbers where the reference is NaN or infinite, the first at {:?}",
+            facts.missing,
+            facts.elements,
+            unravel(facts.first_missing, &evidence.expected.shape)
+        ),
+        help: "look for a clamp, a maximum or an epsilon that the reference does not have (tl.maximum and tl.minimum drop NaN)".into(),
     })
 }
 

@@ -26,6 +26,9 @@ pub(crate) struct Facts {
     pub(crate) extra_nan: usize,
     pub(crate) extra_inf: usize,
     pub(crate) first_extra: usize,
+    /// Finite, or another infinity, where the reference is NaN or infinite.
+    pub(crate) missing: usize,
+    pub(crate) first_missing: usize,
     /// Over elements where both are finite.
     pub(crate) finite: usize,
     pub(crate) zeros: usize,
@@ -60,6 +63,8 @@ impl Facts {
             extra_nan: 0,
             extra_inf: 0,
             first_extra: 0,
+            missing: 0,
+            first_missing: 0,
             finite: 0,
             zeros: 0,
             nonzero_golden: 0,
@@ -102,6 +107,12 @@ impl Facts {
                 facts.extra_inf += usize::from(got.is_infinite());
                 if facts.extra_nan + facts.extra_inf == 1 {
                     facts.first_extra = at;
+                }
+            }
+            if !native.is_finite() && !got.is_nan() && !same(native, got) {
+                facts.missing += 1;
+                if facts.missing == 1 {
+                    facts.first_missing = at;
                 }
             }
             let both = golden.is_finite() && got.is_finite();

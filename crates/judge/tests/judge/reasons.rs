@@ -297,3 +297,19 @@ fn a_scalar_is_judged_at_the_scale_it_has_over_all_calls() {
     assert!(!judged.pass);
     assert!(judged.reasons[0].message.starts_with("output (call 3): "), "{}", said(&judged));
 }
+
+#[test]
+fn numbers_where_the_reference_has_none_are_told() {
+    let mut case = matrix();
+    for (at, want) in case.want.iter_mut().enumerate() {
+        match at % 100 {
+            98 => *want = f64::NAN,
+            99 => *want = f64::NEG_INFINITY,
+            _ => {}
+        }
+    }
+    let said = case.said(|_, w| if w.is_finite() { w } else { -87.5 });
+    assert_snapshot!(said, @"finite | output: 80 of 4000 elements are numbers where the reference is NaN or infinite, the first at [0, 98]; at [0, 98] got -87.5, want NaN | look for a clamp, a maximum or an epsilon that the reference does not have (tl.maximum and tl.minimum drop NaN)");
+    let judged = case.judged(&case.each(|_, w| w));
+    assert!(judged.pass);
+}

@@ -11,10 +11,10 @@ def spin_kernel(x_ptr, out_ptr, cols, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     column = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + row * cols + column, mask=column < cols, other=0.0)
-    left = 1
-    while left > 0:
-        x = x * 0.999
-        left += 0 * tl.sum(x).to(tl.int32)
+    total = tl.sum(x)
+    while total == total:
+        x = x * 0.5 + 0.25
+        total = tl.sum(x)
     tl.store(out_ptr + row * cols + column, x, mask=column < cols)
 
 

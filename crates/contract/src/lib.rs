@@ -7,6 +7,7 @@ mod finding;
 mod kernel;
 mod number;
 mod open_call;
+mod opinion;
 mod plan;
 mod problem;
 mod profile;
@@ -19,6 +20,7 @@ pub use finding::{Finding, Tier};
 pub use kernel::{CompiledKernel, Constexpr, KernelSpec, LaunchOptions, Param, Resources, Target};
 pub use number::Number;
 pub use open_call::OpenCall;
+pub use opinion::{Opinion, OpinionAnswer, OpinionRole};
 pub use plan::{Arg, Buffer, BufferSource, Choice, Distribution, Plan, PlanError, Step};
 pub use problem::{
     Blob, CallData, CaseSignature, Expected, ExpectedTensor, NamedTensor, OracleCase, OracleData, Trial,

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Dtype;
+use crate::{Dtype, OpinionRole};
 
 /// A precision standard: named, versioned data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +24,9 @@ pub struct Profile {
     pub non_finite: NonFinite,
     /// Whether an output that the reference only copies must be equal bit by bit.
     pub exact_copies: bool,
+    /// Whether a language model's doubts, where one is asked, reject a candidate.
+    #[serde(default)]
+    pub opinion: OpinionRole,
     /// Tolerances by dtype of the output. Integers and bools are always compared exactly.
     pub tolerance: BTreeMap<Dtype, Tolerance>,
     /// For floating dtypes without an entry.

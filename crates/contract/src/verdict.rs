@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Resources, Target};
+use crate::{Finding, Opinion, Resources, Target};
 
 /// What was decided about one candidate, by which evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +35,9 @@ pub struct Verdict {
     /// Remarks: float64 not available, a case left out, and the like.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// What a language model thinks of an accepted candidate, where one was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opinion: Option<Opinion>,
 }
 
 impl Verdict {

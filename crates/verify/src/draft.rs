@@ -170,6 +170,7 @@ impl Draft {
                 stages: Vec::new(),
                 weights: None,
                 notes: Vec::new(),
+                opinion: None,
             },
         }
     }

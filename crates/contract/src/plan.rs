@@ -166,6 +166,20 @@ impl Plan {
         self.buffers.iter().fold(0u64, |sum, buffer| sum.saturating_add(buffer.nbytes))
     }
 
+    /// Bytes of the largest tensor of a step or of the output. A view with zero strides has more than its buffer.
+    pub fn largest_view(&self) -> u64 {
+        let outputs = self.output.tensors().into_iter().map(|(_, tensor)| tensor.view.clone());
+        let steps = self.steps.iter().filter_map(|step| match step {
+            Step::Launch { .. } => None,
+            Step::Copy { dst, .. }
+            | Step::Fill { dst, .. }
+            | Step::Iota { dst, .. }
+            | Step::Literal { dst, .. }
+            | Step::Random { dst, .. } => Some(dst.view.clone()),
+        });
+        steps.chain(outputs).map(|view| view.numel().saturating_mul(view.dtype.size())).max().unwrap_or_default()
+    }
+
     /// Checks every reference and extent in the plan.
     pub fn check(&self) -> Result<(), PlanError> {
         if self.schema != Self::SCHEMA {

@@ -24,7 +24,7 @@ impl View {
     }
 
     pub fn numel(&self) -> u64 {
-        self.shape.iter().product()
+        self.shape.iter().fold(1u64, |count, &extent| count.saturating_mul(extent))
     }
 
     /// Byte offsets of every element in logical (row-major) order.
@@ -165,5 +165,19 @@ mod tests {
         assert!(!fits(vec![4, 4], vec![4, 1], 4));
         assert!(!fits(vec![u64::MAX, u64::MAX], vec![i64::MAX, i64::MAX], 0));
         assert!(!fits(vec![4], vec![], 0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_of_endless_extents_neither_wrap_nor_fit() {
+        let view = View { dtype: Dtype::F32, shape: vec![1 << 40, 1 << 40], strides: vec![0, 0], offset: 0 };
+        assert_eq!(view.numel(), u64::MAX);
+        assert!(!view.fits(u64::MAX));
+        let empty = View { shape: vec![1 << 40, 1 << 40, 0], strides: vec![0, 0, 0], ..view };
+        assert_eq!(empty.numel(), 0);
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use tilewright_contract::{
-    BufferSource, CallData, CaseSignature, Dtype, ExpectedTensor, Plan, Reason, TensorRef, Trial, VerdictKind,
+    BufferSource, CallData, CaseSignature, Dtype, ExpectedTensor, LaunchCost, Plan, Reason, TensorRef, Trial,
+    VerdictKind,
 };
 use tilewright_replay::{Contents, Defective, Fault, FaultKind, Run, RunResult, initial_contents, writer};
 
@@ -15,6 +16,11 @@ use crate::problem::OracleSet;
 pub(crate) const POISON: u8 = 0xFF;
 /// The other poison: a result that changes with it depends on memory that nobody wrote. Finite in every float type.
 const OTHER_POISON: u8 = 0x3C;
+
+/// What a candidate may allocate in any case, in bytes.
+const SMALL_MEMORY: u64 = 1 << 30;
+/// What it may allocate for each byte of the problem's inputs, state and outputs.
+const MEMORY_FACTOR: u64 = 16;
 
 /// Runs a plan once on some device.
 pub(crate) trait Replay {
@@ -46,6 +52,8 @@ pub(crate) struct Observation<'a> {
 pub(crate) struct TrialOutcome<'a> {
     pub(crate) observations: Vec<Observation<'a>>,
     pub(crate) device_us: Option<f64>,
+    /// Of the first call.
+    pub(crate) costs: Vec<LaunchCost>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -61,6 +69,7 @@ impl<'a> TrialRun<'a, '_> {
             .map(|(named, blob)| (named.name.clone(), self.oracle.bytes(*blob).to_vec()))
             .collect();
         let mut constants = self.constants.clone();
+        self.check_size()?;
         for (number, call) in self.trial.calls.iter().enumerate() {
             self.call(number, call, &mut state, &mut constants, &mut outcome)?;
         }
@@ -88,6 +97,9 @@ impl<'a> TrialRun<'a, '_> {
         let result = self.device.replay(self.plan, &run)?;
         if outcome.device_us.is_none() {
             outcome.device_us = result.device_us;
+        }
+        if number == 0 {
+            outcome.costs.clone_from(&result.costs);
         }
         self.check_writers(call, &result)?;
         self.check_defects(&result, outcome)?;
@@ -145,6 +157,32 @@ impl<'a> TrialRun<'a, '_> {
             }
         }
         Ok(())
+    }
+
+    /// A plan is a claim: nothing is allocated for it before its size is known to be sensible.
+    fn check_size(&self) -> Result<(), Stop> {
+        let wanted = self.plan.nbytes().saturating_add(self.plan.largest_view());
+        let allowed = self.allowed_bytes();
+        if wanted <= allowed {
+            return Ok(());
+        }
+        let message = format!(
+            "the tensors of forward take {} MiB, more than the {} MiB that this problem allows",
+            wanted >> 20,
+            allowed >> 20
+        );
+        Err(Stop::new(VerdictKind::OutOfMemory, "too-much-memory", message)
+            .help("allocate workspaces in proportion to the inputs and outputs"))
+    }
+
+    fn allowed_bytes(&self) -> u64 {
+        let call = |call: &CallData| {
+            let outputs = call.expected.tensors.iter().map(|tensor| tensor.native.nbytes);
+            call.inputs.iter().map(|blob| blob.nbytes).chain(outputs).sum::<u64>()
+        };
+        let state: u64 = self.trial.state.iter().map(|blob| blob.nbytes).sum();
+        let calls = self.trial.calls.iter().map(call).max().unwrap_or_default();
+        calls.saturating_add(state).saturating_mul(MEMORY_FACTOR).max(SMALL_MEMORY)
     }
 
     /// What went wrong in the arithmetic of addresses decides; a division by zero that reaches a result is told.

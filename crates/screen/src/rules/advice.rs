@@ -1,11 +1,11 @@
-//! Asks the rules that advise the author of a kernel.
+//! Asks the rules that look at one kernel at a time; nearly all of them are advice.
 
 use ruff_python_ast::ModModule;
 use tilewright_contract::Finding;
 
 use super::kernels::{Kernels, collect};
 use super::{
-    arange_power_of_two, autotune_key, dot_precision, half_accumulator, half_reduction, int32_offset,
+    arange_power_of_two, autotune_key, dot_precision, half_accumulator, half_reduction, inline_asm, int32_offset,
     softmax_without_max, spin_loop, too_many_warps, unmasked_tail,
 };
 use crate::cut::Discovered;
@@ -27,6 +27,7 @@ pub(crate) fn advise<'a>(
         dot_precision::check(&mut kernels, &kernel);
         half_accumulator::check(&mut kernels, &kernel);
         half_reduction::check(&mut kernels, &kernel);
+        inline_asm::check(&mut kernels, &kernel);
         int32_offset::check(&mut kernels, &kernel);
         softmax_without_max::check(&mut kernels, &kernel);
         spin_loop::check(&mut kernels, &kernel);

@@ -9,9 +9,9 @@ use tilewright_contract::{Finding, Tier};
 
 use super::{
     PATH_RULES, Rule, advice, allowed_names, below_any, call_counter, class_machinery, format_attribute, global_state,
-    import_not_allowed, indirect_attribute, introspection, kernel_name, no_triton_kernel, overrides_operator,
-    patched_module, precision_flag, process_control, reads_environment, result_cache, sniffs_identity, sniffs_text,
-    sniffs_type, tensor_subclass, torch_compute, work_at_import,
+    import_not_allowed, indirect_attribute, introspection, kernel_attribute, kernel_name, no_triton_kernel,
+    overrides_operator, patched_module, precision_flag, process_control, reads_environment, result_cache,
+    sniffs_identity, sniffs_text, sniffs_type, tensor_subclass, torch_compute, work_at_import,
 };
 use crate::cut::Discovered;
 use crate::names::Names;
@@ -140,6 +140,16 @@ impl<'a> Checker<'_, 'a> {
         false
     }
 
+    /// Whether `name` is a jit function of the file.
+    pub(super) fn is_kernel(&self, name: &str, scope: ScopeId) -> bool {
+        self.scopes.lookup(name, scope).is_some_and(|(_, bindings)| {
+            bindings.iter().any(|binding| match binding.kind {
+                BindingKind::Function(def) => self.found.jitted.contains_key(&def.range()),
+                _ => false,
+            })
+        })
+    }
+
     /// Whether `at` lies in a loop at module level.
     pub(super) fn in_loop(&self, at: TextSize) -> bool {
         self.loops.contains(at)
@@ -151,9 +161,13 @@ impl<'a> Checker<'_, 'a> {
         home.is_some_and(|home| self.scopes.get(home).kind == ScopeKind::Function)
     }
 
-    /// Whether `name` is declared `global` in `scope`, or `nonlocal`.
+    /// Whether `name` is declared `global` in `scope`, or `nonlocal` of a function that is no method: the local of a
+    /// method ends with its call.
     pub(super) fn is_declared_outer(&self, name: &str, scope: ScopeId) -> bool {
-        self.scopes.lookup(name, scope).is_some_and(|(home, _)| home != scope)
+        self.scopes.lookup(name, scope).is_some_and(|(home, _)| {
+            let around = self.scopes.get(home).parent;
+            home != scope && around.is_none_or(|around| self.scopes.get(around).kind != ScopeKind::Class)
+        })
     }
 
     /// Whether a parameter whose name stands at `at` is no tensor as far as its annotation and default tell.
@@ -474,6 +488,7 @@ impl<'a> Checker<'_, 'a> {
             }
             Expr::Attribute(attribute) => {
                 class_machinery::attribute(self, attribute, scope);
+                kernel_attribute::attribute(self, attribute, scope);
                 sniffs_identity::attribute(self, attribute);
                 sniffs_type::attribute(self, attribute, scope);
             }
@@ -482,7 +497,11 @@ impl<'a> Checker<'_, 'a> {
                 sniffs_text::percent(self, operation, scope);
                 sniffs_identity::operation(self, operation);
             }
-            Expr::Compare(_) | Expr::Subscript(_) | Expr::Dict(_) | Expr::Set(_) => sniffs_identity::key(self, expr),
+            Expr::Compare(test) => {
+                sniffs_type::compare(self, test);
+                sniffs_identity::key(self, expr);
+            }
+            Expr::Subscript(_) | Expr::Dict(_) | Expr::Set(_) => sniffs_identity::key(self, expr),
             _ => {}
         }
     }

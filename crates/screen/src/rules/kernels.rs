@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
 use ruff_python_ast::{Expr, ExprBinOp, ExprCall, Operator, Stmt, StmtFunctionDef, StmtWhile};
 use ruff_text_size::{Ranged, TextSize};
-use tilewright_contract::Finding;
+use tilewright_contract::{Finding, Tier};
 
 use super::Rule;
 use crate::cut::Discovered;
@@ -73,11 +73,15 @@ impl<'s, 'a> Kernels<'s, 'a> {
     }
 
     pub(super) fn report(&mut self, rule: &Rule, at: TextSize, message: impl Into<String>) {
+        self.report_as(rule, rule.tier, at, message);
+    }
+
+    pub(super) fn report_as(&mut self, rule: &Rule, tier: Tier, at: TextSize, message: impl Into<String>) {
         let (line, column) = (self.source.line(at), self.source.column(at));
         if self.seen.insert((rule.id, line)) {
             let help = Some(rule.help.to_owned());
             let message = message.into();
-            self.findings.push(Finding { rule: rule.id.to_owned(), tier: rule.tier, message, line, column, help });
+            self.findings.push(Finding { rule: rule.id.to_owned(), tier, message, line, column, help });
         }
     }
 

@@ -28,8 +28,10 @@ mod half_accumulator;
 mod half_reduction;
 mod import_not_allowed;
 mod indirect_attribute;
+mod inline_asm;
 mod int32_offset;
 mod introspection;
+mod kernel_attribute;
 mod kernel_name;
 mod kernels;
 mod manual;
@@ -135,8 +137,10 @@ const ALL: &[(&Rule, &str)] = rules![
     half_reduction,
     import_not_allowed,
     indirect_attribute,
+    inline_asm,
     int32_offset,
     introspection,
+    kernel_attribute,
     kernel_name,
     native_code,
     network,

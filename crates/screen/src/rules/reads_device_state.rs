@@ -43,6 +43,7 @@ pub(crate) const RULE: PathRule = PathRule {
         "torch.cuda.power_draw",
         "torch.cuda.clock_rate",
         "torch.accelerator.memory",
+        "torch.cuda.is_current_stream_capturing",
     ],
     except: &[],
     what: "asks for a state of the device that changes",

@@ -10,7 +10,7 @@ use crate::scope::{ScopeId, elements};
 /// # What it does
 /// Reports looks at what a tensor is rather than what it holds: `id(x)`, `hash(x)`, `sys.getsizeof(x)`, `x._version`,
 /// `x.untyped_storage()`, `x._is_view()`, and `x.data_ptr()` in arithmetic, comparisons and keys. The test of an
-/// alignment, `x.data_ptr() % 16`, is fine.
+/// alignment, `x.data_ptr() % 16`, is fine. Refuses `x._version`, `x._cdata`, and the `uuid` of a device.
 ///
 /// # Why is this bad?
 /// It tells whether a call is a repetition, a measurement or a trace. The trace gives out pretend addresses that differ in
@@ -26,7 +26,10 @@ use crate::scope::{ScopeId, elements};
 pub(crate) const RULE: Rule =
     Rule { id: "sniffs-identity", tier: Tier::Evidence, help: "decide by shapes, strides, dtypes and devices only" };
 
-const ATTRIBUTES: [&str; 10] = [
+const ATTRIBUTES: [&str; 13] = [
+    "uuid",
+    "pci_bus_id",
+    "cuda_stream",
     "_version",
     "_is_view",
     "_base",
@@ -39,16 +42,27 @@ const ATTRIBUTES: [&str; 10] = [
     "is_set_to",
 ];
 
+/// Those of them for which no candidate has a use.
+const HIDDEN: [&str; 5] = ["_version", "_cdata", "_use_count", "uuid", "pci_bus_id"];
+
 pub(super) fn attribute(checker: &mut Checker<'_, '_>, attribute: &ExprAttribute) {
     if ATTRIBUTES.contains(&&*attribute.attr) {
         let message = format!("`{}` tells tensors of the same contents apart", attribute.attr);
-        checker.report(&RULE, Some(attribute.attr.start()), message);
+        let tier = if HIDDEN.contains(&&*attribute.attr) { Tier::Proof } else { Tier::Evidence };
+        checker.report_as(&RULE, tier, Some(attribute.attr.start()), message);
     }
 }
 
 pub(super) fn call(checker: &mut Checker<'_, '_>, call: &ExprCall, scope: ScopeId) {
     let Some(first) = call.arguments.args.first() else { return };
     for callee in checker.names.paths(&call.func, scope) {
+        if callee == "builtins.getattr"
+            && let Some(attr) = call.arguments.args.get(1).and_then(|name| checker.names.string(name, scope))
+            && HIDDEN.contains(&attr.as_str())
+        {
+            let message = format!("`{attr}` tells tensors or devices apart");
+            checker.report_as(&RULE, Tier::Proof, Some(call.start()), message);
+        }
         let told = match callee.as_str() {
             "builtins.id" => true,
             "builtins.hash" | "sys.getsizeof" => may_be_tensor(checker, first, scope) || is_address(first),

@@ -1,4 +1,4 @@
-use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext, Operator};
+use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprCompare, ExprContext, Operator};
 use ruff_text_size::{Ranged, TextSize};
 use tilewright_contract::Tier;
 
@@ -10,7 +10,7 @@ use crate::scope::{BindingKind, ScopeId, elements};
 /// # What it does
 /// Reports looks at the type of what may be a tensor: `type(x)`, `x.__class__`, `functools.singledispatch`, and `isinstance`
 /// against anything but `torch.Tensor`, `torch.nn.Parameter`, plain types and classes of the file. In `raise` and
-/// `assert` it is fine.
+/// `assert` it is fine. Refuses comparisons with text that names the types of a tracer, such as `"FakeTensor"`.
 ///
 /// # Why is this bad?
 /// The type tells a trace from a run, so a file could behave well only while it is watched.
@@ -88,6 +88,18 @@ pub(super) fn attribute(checker: &mut Checker<'_, '_>, attribute: &ExprAttribute
         && may_be_tensor(checker, &attribute.value, scope)
     {
         checker.report(&RULE, Some(at), "the type of what may be a tensor is looked at".to_owned());
+    }
+}
+
+/// A comparison with text that names the tracer's own types.
+pub(super) fn compare(checker: &mut Checker<'_, '_>, test: &ExprCompare) {
+    for side in std::iter::once(&*test.left).chain(&test.comparators) {
+        let Expr::StringLiteral(text) = side else { continue };
+        let text = text.value.to_str().to_ascii_lowercase();
+        if text.contains("fake") || text.contains("tilewright") {
+            let message = "the file looks for signs of being traced".to_owned();
+            checker.report_as(&RULE, Tier::Proof, Some(side.start()), message);
+        }
     }
 }
 

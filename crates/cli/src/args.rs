@@ -67,6 +67,12 @@ pub(crate) struct VerifyArgs {
     /// Keep plan, TTIR, assembly, binary and oracle data in this folder
     #[arg(long, value_name = "DIR", conflicts_with = "batch")]
     pub(crate) keep: Option<Utf8PathBuf>,
+    /// Ask this endpoint of tilewright.toml about each accepted candidate: advice, unless the first profile says `decides`
+    #[arg(long, value_name = "ENDPOINT")]
+    pub(crate) opinion: Option<String>,
+    /// File with the endpoints [default: $TILEWRIGHT_CONFIG, ./tilewright.toml, the one in the user's configuration folder]
+    #[arg(long, value_name = "FILE", requires = "opinion")]
+    pub(crate) config: Option<Utf8PathBuf>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
     #[command(flatten)]

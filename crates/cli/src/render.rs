@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
 use owo_colors::{OwoColorize, Stream, Style};
-use tilewright_contract::{Fault, Metrics, ProfileOutcome, Resources, Trust, Verdict};
+use tilewright_contract::{Fault, Metrics, Opinion, OpinionAnswer, ProfileOutcome, Resources, Trust, Verdict};
 use tilewright_verify::arch_name;
 
 pub(crate) use audit::audit;
@@ -14,23 +14,26 @@ pub(crate) use audit::audit;
 /// A verdict on a terminal: what was decided, why, the worst element, resources, time by stage, the next thing to try.
 pub(crate) fn verdict(verdict: &Verdict) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{}  {}", headline(verdict), verdict.candidate.path);
+    let _ = writeln!(out, "{}  {}", headline(verdict), plain(&verdict.candidate.path));
     let _ = writeln!(out, "  {}", circumstances(verdict));
     for reason in &verdict.reasons {
         let place = reason.line.map(|line| format!(" (line {line})")).unwrap_or_default();
-        let _ = writeln!(out, "  {:<6} {}{place} [{}]", "why", reason.message, reason.code);
+        let _ = writeln!(out, "  {:<6} {}{place} [{}]", "why", plain(&reason.message), reason.code);
         if let Some(help) = &reason.help {
-            let _ = writeln!(out, "  {:<6} {help}", "next");
+            let _ = writeln!(out, "  {:<6} {}", "next", plain(help));
         }
     }
     if let Some(worst) = worst(verdict) {
         let _ = writeln!(out, "  {:<6} {worst}", "worst");
     }
     for finding in &verdict.findings {
-        let _ = writeln!(out, "  {:<6} {} (line {}) [{}]", "seen", finding.message, finding.line, finding.rule);
+        let _ = writeln!(out, "  {:<6} {} (line {}) [{}]", "seen", plain(&finding.message), finding.line, finding.rule);
+    }
+    if let Some(opinion) = &verdict.opinion {
+        let _ = writeln!(out, "  {:<6} {}", "model", self::opinion(opinion));
     }
     for note in &verdict.notes {
-        let _ = writeln!(out, "  {:<6} {note}", "note");
+        let _ = writeln!(out, "  {:<6} {}", "note", plain(note));
     }
     if !verdict.profiles.is_empty() {
         let _ = writeln!(out, "{}", indent(&profiles(verdict).to_string()));
@@ -43,6 +46,16 @@ pub(crate) fn verdict(verdict: &Verdict) -> String {
     }
     let _ = write!(out, "  {}", stages(verdict));
     out
+}
+
+fn opinion(opinion: &Opinion) -> String {
+    let answer = match opinion.answer {
+        OpinionAnswer::Implements => "implements the operation",
+        OpinionAnswer::Doubts => "doubts that it implements the operation",
+        OpinionAnswer::NoOpinion => "no opinion",
+    };
+    let concerns = opinion.concerns.iter().chain([&opinion.text]).map(String::as_str).collect::<Vec<_>>().join("; ");
+    format!("{} ({}): {answer}: {concerns} [{}]", opinion.endpoint, seconds(opinion.seconds), opinion.model)
 }
 
 fn headline(verdict: &Verdict) -> String {
@@ -139,6 +152,17 @@ pub(crate) fn seconds(seconds: f64) -> String {
     } else {
         format!("{seconds:.1} s")
     }
+}
+
+/// Foreign text on a terminal. A control character could rewrite what stands above, and a line of its own could look
+/// like a verdict.
+fn plain(text: &str) -> String {
+    let clean = |c: char| match c {
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => ' ',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    text.lines().map(|line| line.chars().map(clean).collect::<String>()).collect::<Vec<_>>().join("\n         ")
 }
 
 fn indent(text: &str) -> String {

@@ -116,6 +116,11 @@ impl BuiltPlan {
         Ok(CpuDevice::new(self.kernels.iter().map(|built| &built.kernel))?)
     }
 
+    /// Whether a kernel holds inline assembly.
+    pub(crate) fn has_assembly(&self) -> bool {
+        self.kernels.iter().any(|built| built.kernel.ttir.contains("tt.elementwise_inline_asm"))
+    }
+
     /// The device that runs this plan.
     pub(crate) fn device<'a>(&'a self, verifier: &'a Verifier) -> impl Replay + 'a {
         PlanDevice { built: self, verifier }

@@ -11,6 +11,7 @@ mod execute;
 mod judging;
 mod keep;
 mod log;
+mod opinion;
 mod options;
 mod pipeline;
 mod problem;

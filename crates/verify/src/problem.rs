@@ -14,6 +14,7 @@ use crate::target::Device;
 pub struct Problem {
     pub(crate) path: PathBuf,
     pub(crate) id: CandidateId,
+    pub(crate) text: String,
     /// Weights drawn anew for each trial; or why there are none.
     pub(crate) oracle: Result<OracleSet, Stop>,
     /// Weights as the reference's `__init__` makes them under `init_seed`; made when a candidate needs it.
@@ -51,6 +52,7 @@ impl Verifier {
         Problem {
             path: path.to_owned(),
             id: identify(path, &source),
+            text: String::from_utf8_lossy(&source).into_owned(),
             oracle: self.oracle(path, Weights::Random),
             initial: Mutex::new(None),
             init_seed: derive(self.options.seed, b"init"),

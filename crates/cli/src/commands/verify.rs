@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use camino::Utf8Path;
+use tilewright_author::{Client, Config, Judge};
 use tilewright_contract::Verdict;
 use tilewright_verify::{Group, Log, LogError, Mode, Problem, Verifier, batch, digest};
 
@@ -25,7 +26,11 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     }
     let files = args.batch.as_deref().map(candidates).transpose()?.unwrap_or_default();
     let candidate = args.candidate.as_deref().map(read_candidate).transpose()?;
-    let verifier = session::start(options, &args.common)?.verifier;
+    let judge = args.opinion.as_deref().map(|name| judge(name, args)).transpose()?;
+    let mut verifier = session::start(options, &args.common)?.verifier;
+    if let Some(judge) = judge {
+        verifier = verifier.with_reviewer(move |problem, candidate| judge.ask(problem, candidate));
+    }
     match &candidate {
         Some((path, source)) => {
             let problem = verifier.load(args.problem.as_std_path());
@@ -33,6 +38,13 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
         }
         None => many(&verifier, files, args),
     }
+}
+
+fn judge(name: &str, args: &VerifyArgs) -> anyhow::Result<Judge> {
+    let client = Config::find(args.config.as_deref().map(Utf8Path::as_std_path))
+        .and_then(|config| Client::new(&config, name))
+        .map_err(|error| usage(format!("--opinion {name}: {error}")))?;
+    Ok(Judge::new(client))
 }
 
 fn read_candidate(path: &Utf8Path) -> anyhow::Result<(&Utf8Path, Vec<u8>)> {

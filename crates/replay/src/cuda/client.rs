@@ -1,5 +1,7 @@
 use std::io::{BufReader, BufWriter};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -19,7 +21,7 @@ pub struct CudaDevice {
 
 struct Executor {
     child: Child,
-    input: BufWriter<ChildStdin>,
+    input: BufWriter<UnixStream>,
     responses: Receiver<std::io::Result<(Response, Vec<Vec<u8>>)>>,
 }
 
@@ -91,16 +93,17 @@ impl CudaDevice {
 }
 
 impl Executor {
+    /// Requests and responses go over one socket, which is the child's standard input: what a kernel prints goes to the
+    /// standard output of its process, and must not come between.
     fn spawn(ordinal: usize) -> std::io::Result<Self> {
-        let mut child = Command::new(std::env::current_exe()?)
+        let (ours, theirs) = UnixStream::pair()?;
+        let child = Command::new(std::env::current_exe()?)
             .args(["executor", "--device", &ordinal.to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::null())
             .spawn()?;
-        let closed = || std::io::Error::other("the executor has no pipes");
-        let input = BufWriter::new(child.stdin.take().ok_or_else(closed)?);
-        let output = child.stdout.take().ok_or_else(closed)?;
-        Ok(Self { child, input, responses: reader(output) })
+        let output = ours.try_clone()?;
+        Ok(Self { child, input: BufWriter::new(ours), responses: reader(output) })
     }
 
     fn ask(
@@ -133,7 +136,7 @@ impl Drop for Executor {
 }
 
 /// Reads answers on a thread, so that a deadline can be kept while a kernel hangs.
-fn reader(output: ChildStdout) -> Receiver<std::io::Result<(Response, Vec<Vec<u8>>)>> {
+fn reader(output: UnixStream) -> Receiver<std::io::Result<(Response, Vec<Vec<u8>>)>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let mut output = BufReader::new(output);

@@ -1,7 +1,7 @@
 //! Static analysis of a candidate: cuts its kernels out into a module of their own, and reports what refuses it.
 //!
-//! Nothing is ever executed here. Input is hostile: size, encoding and nesting are bounded, and the analysis runs on
-//! a thread with a large stack.
+//! Nothing is ever executed here. Input is hostile: size, encoding and nesting are bounded, and what is nested more
+//! than people write is analysed on a thread with a large stack.
 
 mod cut;
 mod error;
@@ -19,8 +19,11 @@ pub use error::ScreenError;
 pub use rules::{Manual, ascend, manual, tier_name, unscreened};
 pub use source::MAX_BYTES;
 
-/// Stack of the analysing thread, in bytes.
+/// Stack of the thread that analyses deeply nested files, in bytes.
 const STACK: usize = 64 << 20;
+
+/// Nesting up to which a file is analysed on the caller's stack: more than people write.
+const SHALLOW: usize = 64;
 
 /// What the screen makes of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,26 +53,31 @@ pub fn decode(bytes: &[u8]) -> Result<String, ScreenError> {
 /// # Errors
 /// The file is too large, not UTF-8, not Python, nested too deeply or empty.
 pub fn cut(source: &[u8]) -> Result<Cut, ScreenError> {
-    let run = std::thread::scope(|threads| {
-        let analyse = std::thread::Builder::new().stack_size(STACK).spawn_scoped(threads, || analyse(source));
-        match analyse {
-            Ok(thread) => thread.join().map_err(|_| "it panicked".to_owned()),
-            Err(error) => Err(error.to_string()),
-        }
-    });
+    let source = source::Source::read(source)?;
+    let run = if parse::depth(&source.text)? <= SHALLOW {
+        std::panic::catch_unwind(|| analyse(&source)).map_err(|_| "it panicked".to_owned())
+    } else {
+        std::thread::scope(|threads| {
+            let analyse = std::thread::Builder::new().stack_size(STACK).spawn_scoped(threads, || analyse(&source));
+            match analyse {
+                Ok(thread) => thread.join().map_err(|_| "it panicked".to_owned()),
+                Err(error) => Err(error.to_string()),
+            }
+        })
+    };
     run.unwrap_or_else(|problem| Err(ScreenError::Thread(problem)))
 }
 
-fn analyse(bytes: &[u8]) -> Result<Cut, ScreenError> {
-    let source = source::Source::read(bytes)?;
-    let module = parse::parse(&source)?;
+/// The nesting of `source` is bounded.
+fn analyse(source: &source::Source) -> Result<Cut, ScreenError> {
+    let module = parse::parse(source)?;
     let scopes = scope::Scopes::of(&module);
     let names = names::Names::new(&scopes);
     let found = cut::discover(&module, &scopes);
-    let pieces = cut::pieces(&source, &scopes, &names, &found);
+    let pieces = cut::pieces(source, &scopes, &names, &found);
     let mut findings = pieces.findings;
-    findings.extend(rules::check(&module, &source, &scopes, &names, &found));
-    let flow = flow::analyse(&module, &source, &scopes, &names, &found);
+    findings.extend(rules::check(&module, source, &scopes, &names, &found));
+    let flow = flow::analyse(&module, source, &scopes, &names, &found);
     findings.extend(flow.findings);
     findings.sort_by(|a, b| (a.line, a.column, &a.rule).cmp(&(b.line, b.column, &b.rule)));
     Ok(Cut { module: pieces.module, kernels: pieces.kernels, findings, calls: flow.calls })

@@ -1,7 +1,11 @@
 //! Dotted paths that an expression may stand for, through aliases, assignments and `getattr`.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use ruff_python_ast::{Expr, FStringPart, InterpolatedStringElement, Operator};
-use ruff_text_size::Ranged;
+use ruff_text_size::{Ranged, TextSize};
+use rustc_hash::FxHashMap;
 
 use crate::scope::{BindingKind, ScopeId, Scopes};
 
@@ -40,11 +44,13 @@ const WELL_KNOWN: [&str; 24] = [
 
 pub(crate) struct Names<'s, 'a> {
     scopes: &'s Scopes<'a>,
+    /// The paths of names, once they are known, by the place where a name is bound first.
+    known: RefCell<FxHashMap<TextSize, Rc<[String]>>>,
 }
 
 impl<'s, 'a> Names<'s, 'a> {
     pub(crate) fn new(scopes: &'s Scopes<'a>) -> Self {
-        Self { scopes }
+        Self { scopes, known: RefCell::default() }
     }
 
     /// The dotted paths of imported or built-in things that `expr` may be; empty if unknown or local.
@@ -108,6 +114,15 @@ impl<'s, 'a> Names<'s, 'a> {
             found.extend(self.scopes.stars.iter().take(STEPS).map(|star| format!("{}.{name}", star.module)));
             return;
         };
+        let Some(first) = bindings.first() else { return };
+        if let Some(known) = self.known.borrow().get(&first.at) {
+            // Each path counts as a step, so that they do not multiply from name to name.
+            let some = known.len().min(*steps);
+            *steps -= some;
+            found.extend_from_slice(&known[..some]);
+            return;
+        }
+        let before = found.len();
         for binding in bindings {
             match &binding.kind {
                 BindingKind::Import { path } => found.push(path.clone()),
@@ -118,6 +133,8 @@ impl<'s, 'a> Names<'s, 'a> {
                 return;
             }
         }
+        // A name that is defined by itself uses up the steps, so this is complete.
+        self.known.borrow_mut().insert(first.at, found[before..].into());
     }
 
     /// Adds `base.attr` for every path of `base`.
@@ -238,10 +255,11 @@ impl<'s, 'a> Names<'s, 'a> {
                         text = text.chars().rev().collect();
                         vec![text]
                     }
-                    _ => crate::scope::elements(parts)
+                    Expr::Tuple(_) | Expr::List(_) => crate::scope::elements(parts)
                         .iter()
                         .map(|part| self.fold(part, scope, steps))
                         .collect::<Option<Vec<_>>>()?,
+                    _ => return None,
                 };
                 Some(parts.join(&text))
             }

@@ -16,9 +16,8 @@ const MAX_INDENTS: usize = 100;
 /// Operators that can nest in one expression; CPython's compiler gives up at about as many.
 const MAX_OPERATORS: usize = 3000;
 
-/// Parses a module, or says where it is not Python.
+/// Parses a module whose [`depth`] is bounded, or says where it is not Python.
 pub(crate) fn parse(source: &Source) -> Result<ModModule, ScreenError> {
-    check_depth(&source.text)?;
     let parsed = parse_unchecked(&source.text, ParseOptions::from(Mode::Module));
     if let Some(error) = parsed.errors().iter().min_by_key(|error| error.start()) {
         let at = error.location.start();
@@ -34,8 +33,9 @@ pub(crate) fn parse(source: &Source) -> Result<ModModule, ScreenError> {
     }
 }
 
-/// Bounds the depth of the syntax tree before it is built: visiting and dropping it recurse.
-fn check_depth(text: &str) -> Result<(), ScreenError> {
+/// Bounds the depth of the syntax tree before it is built, since visiting and dropping it recurse, and says how deep it
+/// is at most: open brackets, operators and indentation that may nest in one another.
+pub(crate) fn depth(text: &str) -> Result<usize, ScreenError> {
     let too_deep = |what: &str| Err(ScreenError::TooDeep { what: what.to_owned() });
     let mut lexer = lex(text, Mode::Module);
     let mut open: Vec<(usize, bool)> = Vec::new();
@@ -44,9 +44,10 @@ fn check_depth(text: &str) -> Result<(), ScreenError> {
     let (mut here, mut outside) = (0usize, 0usize);
     // The commas of a lambda's parameters separate nothing that nests.
     let mut in_lambda = false;
+    let mut deepest = 0;
     loop {
         match lexer.next_token() {
-            TokenKind::EndOfFile => return Ok(()),
+            TokenKind::EndOfFile => return Ok(deepest),
             TokenKind::Lpar | TokenKind::Lsqb | TokenKind::Lbrace => {
                 open.push((here, in_lambda));
                 outside += here + 1;
@@ -81,6 +82,7 @@ fn check_depth(text: &str) -> Result<(), ScreenError> {
             kind if kind.is_operator() || kind.is_keyword() => here += 1,
             _ => {}
         }
+        deepest = deepest.max(here + outside + indents);
         if here + outside > MAX_OPERATORS {
             return too_deep("more than 3000 operators in one expression");
         }
@@ -92,7 +94,9 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> Result<ModModule, ScreenError> {
-        parse(&Source::read(text.as_bytes()).unwrap())
+        let source = Source::read(text.as_bytes()).unwrap();
+        depth(&source.text)?;
+        parse(&source)
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! Scopes and bindings: what a name in a candidate may stand for.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-
 use ruff_python_ast::visitor::{Visitor, walk_except_handler, walk_expr, walk_parameters, walk_pattern, walk_stmt};
 use ruff_python_ast::{
     self as ast, Comprehension, ExceptHandler, Expr, ExprContext, ModModule, Parameters, Pattern, Stmt, StmtClassDef,
     StmtFunctionDef,
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(crate) type ScopeId = usize;
 pub(crate) const MODULE: ScopeId = 0;
@@ -24,9 +23,9 @@ pub(crate) enum ScopeKind {
 pub(crate) struct Scope<'a> {
     pub(crate) kind: ScopeKind,
     pub(crate) parent: Option<ScopeId>,
-    pub(crate) bindings: BTreeMap<&'a str, Vec<Binding<'a>>>,
+    pub(crate) bindings: FxHashMap<&'a str, Vec<Binding<'a>>>,
     /// Names declared `global` here, and those declared `nonlocal`.
-    outer: HashMap<&'a str, ScopeId>,
+    outer: FxHashMap<&'a str, ScopeId>,
 }
 
 /// One place where a name gets a value.
@@ -71,15 +70,15 @@ pub(crate) struct Scopes<'a> {
     /// `from module import *`, in source order.
     pub(crate) stars: Vec<Star<'a>>,
     scopes: Vec<Scope<'a>>,
-    by_range: HashMap<TextRange, ScopeId>,
+    by_range: FxHashMap<TextRange, ScopeId>,
 }
 
 impl<'a> Scopes<'a> {
     pub(crate) fn of(module: &'a ModModule) -> Self {
         let root = Scope::new(ScopeKind::Module, None);
-        let scopes = Self { stars: Vec::new(), scopes: vec![root], by_range: HashMap::new() };
+        let scopes = Self { stars: Vec::new(), scopes: vec![root], by_range: FxHashMap::default() };
         let mut walker = Walker {
-            hooks: Builder { scopes, inside: vec![Vec::new()], bound: HashSet::new(), stmts: Vec::new() },
+            hooks: Builder { scopes, inside: vec![Vec::new()], bound: FxHashSet::default(), stmts: Vec::new() },
             scope: MODULE,
         };
         walker.visit_body(&module.body);
@@ -139,7 +138,7 @@ impl<'a> Scopes<'a> {
 
 impl Scope<'_> {
     fn new(kind: ScopeKind, parent: Option<ScopeId>) -> Self {
-        Self { kind, parent, bindings: BTreeMap::new(), outer: HashMap::new() }
+        Self { kind, parent, bindings: FxHashMap::default(), outer: FxHashMap::default() }
     }
 }
 
@@ -287,7 +286,7 @@ struct Builder<'a> {
     /// Open compound statements of each open scope.
     inside: Vec<Vec<&'a Stmt>>,
     /// Offsets of names that are bound already as something better than `Other`.
-    bound: HashSet<TextSize>,
+    bound: FxHashSet<TextSize>,
     stmts: Vec<&'a Stmt>,
 }
 

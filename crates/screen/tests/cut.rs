@@ -10,7 +10,7 @@ use tilewright_screen::cut;
 #[test]
 fn kernel_only_modules() {
     let mut modules = Vec::new();
-    for name in ["aliases", "compile_time", "constants", "layout", "nested", "refused", "stars"] {
+    for name in ["aliases", "compile_time", "conditional", "constants", "layout", "nested", "refused", "stars"] {
         let text = fs::read_to_string(crate_root().join(format!("tests/cut/{name}.py"))).unwrap();
         let cut = cut(text.as_bytes()).unwrap();
         let kernels = cut.kernels.iter().map(|kernel| {

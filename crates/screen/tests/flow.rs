@@ -11,7 +11,8 @@ use std::path::Path;
 
 use tilewright_screen::cut;
 
-const IMPORTS: &str = "import torch, triton, functools, operator; import torch.nn as nn; import triton.language as tl\n";
+const IMPORTS: &str =
+    "import torch, triton, functools, operator; import torch.nn as nn; import triton.language as tl\n";
 const KERNEL: &str = "
 
 @triton.jit
@@ -64,7 +65,7 @@ fn wanted(block: &str) -> Vec<String> {
 
 /// What is found, by the line of the block.
 fn seen(block: &str) -> Vec<String> {
-    let cut = cut(format!("{IMPORTS}{block}{KERNEL}").as_bytes()).unwrap();
+    let cut = cut(format!("{IMPORTS}{block}{KERNEL}").as_bytes()).unwrap_or_else(|error| panic!("{error}:\n{block}"));
     let line = |line: u32| match line.saturating_sub(1) {
         line if line as usize > block.lines().count() => 1,
         line => line.max(1),

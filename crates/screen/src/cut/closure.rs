@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ruff_python_ast::visitor::Visitor;
-use ruff_python_ast::{Expr, ExprContext, Stmt, StmtFunctionDef, StmtTry};
+use ruff_python_ast::{Expr, ExprContext, Stmt, StmtFunctionDef, StmtIf, StmtTry};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::discover::{Discovered, Form, Jitted, wrapped};
@@ -43,6 +43,8 @@ pub(crate) enum Item<'a> {
     },
     /// An import with a fallback.
     Try(&'a StmtTry),
+    /// Constants that depend on other constants.
+    If(&'a StmtIf),
 }
 
 #[derive(Debug, Clone)]
@@ -105,7 +107,8 @@ impl<'s, 'a> Closure<'s, 'a> {
             todo.extend(&node.needs);
             fresh.insert(name, (scope, node.items));
         }
-        needed.append(&mut fresh);
+        // Not `append`, which rebuilds the whole map.
+        needed.extend(fresh);
         Ok(())
     }
 
@@ -139,6 +142,9 @@ impl<'s, 'a> Closure<'s, 'a> {
             && bindings.iter().all(|binding| binding.inside.first().is_some_and(|stmt| stmt.range() == guard.range()))
         {
             return self.guarded(name, guard, scope);
+        }
+        if let Some(node) = self.conditional(bindings, scope) {
+            return Ok(node);
         }
         match self.live(name, bindings)? {
             Live::Function(def) => self.function(def, scope),
@@ -390,6 +396,52 @@ impl<'s, 'a> Closure<'s, 'a> {
         }
         let message = format!("it uses `{name}`, which a `try` binds to one thing or another");
         Err(Obstacle::new(Reason::RuntimeValue, guard.start(), message))
+    }
+
+    /// A constant that an `if` over constants sets, perhaps after a default: kept as it is, if it holds nothing else.
+    fn conditional(&self, bindings: &[Binding<'a>], scope: ScopeId) -> Option<Node<'a>> {
+        let branch = bindings.last()?.inside.first()?.as_if_stmt()?;
+        let inside = |binding: &Binding<'a>| binding.inside.first().is_some_and(|stmt| stmt.range() == branch.range());
+        let mut purity = self.purity(None);
+        let mut items = Vec::new();
+        for (index, binding) in bindings.iter().enumerate() {
+            match binding.kind {
+                _ if inside(binding) => {}
+                BindingKind::Value(value) if index == 0 && binding.inside.is_empty() => {
+                    let name = self.source.slice(TextRange::new(binding.at, binding.stmt?.end()));
+                    let name = name.split(|c: char| !(c.is_alphanumeric() || c == '_')).next()?;
+                    let (name, _) = self.scopes.get(scope).bindings.get_key_value(name)?;
+                    let node = self.value(name, binding.clone(), value, scope).ok()?;
+                    purity.needs.extend(node.needs);
+                    items.extend(node.items);
+                }
+                _ => return None,
+            }
+        }
+        self.only_constants(branch, scope, &mut purity).then(|| {
+            items.push(Item::If(branch));
+            Node { items, needs: purity.needs }
+        })
+    }
+
+    fn only_constants(&self, branch: &'a StmtIf, scope: ScopeId, purity: &mut Purity<'_, 'a>) -> bool {
+        let tests =
+            std::iter::once(&*branch.test).chain(branch.elif_else_clauses.iter().filter_map(|c| c.test.as_ref()));
+        let bodies = std::iter::once(&branch.body).chain(branch.elif_else_clauses.iter().map(|clause| &clause.body));
+        tests.into_iter().all(|test| purity.expr(test, scope).is_ok())
+            && bodies.into_iter().flatten().all(|stmt| match stmt {
+                Stmt::Assign(assign) => {
+                    matches!(&*assign.targets, [Expr::Name(_)]) && purity.expr(&assign.value, scope).is_ok()
+                }
+                Stmt::AnnAssign(assign) => {
+                    assign.target.is_name_expr()
+                        && (!self.keeps(&assign.annotation, scope) || purity.expr(&assign.annotation, scope).is_ok())
+                        && assign.value.as_deref().is_some_and(|value| purity.expr(value, scope).is_ok())
+                }
+                Stmt::Pass(_) => true,
+                Stmt::If(inner) => self.only_constants(inner, scope, purity),
+                _ => false,
+            })
     }
 
     fn only_imports(&self, guard: &'a StmtTry, scope: ScopeId, purity: &mut Purity<'_, 'a>) -> bool {

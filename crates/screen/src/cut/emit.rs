@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ruff_python_ast::{ExceptHandler, Expr, Keyword, Stmt, StmtFunctionDef, StmtTry};
+use ruff_python_ast::{ExceptHandler, Expr, Keyword, Stmt, StmtFunctionDef, StmtIf, StmtTry};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::closure::{Item, Needed, is_known_module, keeps_annotation};
@@ -87,9 +87,14 @@ impl<'s, 'a> Emitter<'s, 'a> {
                 self.put(decorator.start(), format!("@{}", self.source.slice(decorator.range())));
                 self.function(def, scope);
             }
+            Item::If(branch) => {
+                if self.written.insert(branch.range()) {
+                    self.branch(branch, 0, scope);
+                }
+            }
             Item::Try(guard) => {
                 if self.written.insert(guard.range()) {
-                    self.guard(guard, 0);
+                    self.guard(guard, 0, scope);
                 }
             }
         }
@@ -163,15 +168,25 @@ impl<'s, 'a> Emitter<'s, 'a> {
     }
 
     /// A `try` around imports, at a depth of nesting.
-    fn guard(&mut self, guard: &StmtTry, depth: usize) {
-        self.block(guard.start(), "try:", &guard.body, depth);
+    fn guard(&mut self, guard: &StmtTry, depth: usize, scope: ScopeId) {
+        self.block(guard.start(), "try:", &guard.body, depth, scope);
         for handler in &guard.handlers {
             let ExceptHandler::ExceptHandler(handler) = handler;
-            self.block(handler.start(), "except Exception:", &handler.body, depth);
+            self.block(handler.start(), "except Exception:", &handler.body, depth, scope);
         }
     }
 
-    fn block(&mut self, at: TextSize, header: &str, body: &[Stmt], depth: usize) {
+    /// An `if` over constants, at a depth of nesting.
+    fn branch(&mut self, branch: &StmtIf, depth: usize, scope: ScopeId) {
+        let header = format!("if {}:", self.expr(&branch.test));
+        self.block(branch.start(), &header, &branch.body, depth, scope);
+        for clause in &branch.elif_else_clauses {
+            let header = clause.test.as_ref().map_or("else:".to_owned(), |test| format!("elif {}:", self.expr(test)));
+            self.block(clause.start(), &header, &clause.body, depth, scope);
+        }
+    }
+
+    fn block(&mut self, at: TextSize, header: &str, body: &[Stmt], depth: usize, scope: ScopeId) {
         let margin = "    ".repeat(depth);
         let mut line = self.source.line(at);
         let one_line = body.iter().all(|stmt| self.source.line(stmt.start()) == line);
@@ -179,17 +194,21 @@ impl<'s, 'a> Emitter<'s, 'a> {
         self.put(at, format!("{margin}{header}{gap}"));
         for stmt in body {
             if let Stmt::Try(inner) = stmt {
-                self.guard(inner, depth + 1);
+                self.guard(inner, depth + 1, scope);
                 continue;
             }
-            let text = self.simple(stmt).unwrap_or_else(|| "pass".to_owned());
+            if let Stmt::If(inner) = stmt {
+                self.branch(inner, depth + 1, scope);
+                continue;
+            }
+            let text = self.simple(stmt, scope).unwrap_or_else(|| "pass".to_owned());
             let first_of_its_line = self.source.line(stmt.start()) != line;
             line = self.source.line(stmt.start());
             self.put(stmt.start(), if first_of_its_line { format!("{margin}    {text}") } else { text });
         }
     }
 
-    fn simple(&self, stmt: &Stmt) -> Option<String> {
+    fn simple(&self, stmt: &Stmt, scope: ScopeId) -> Option<String> {
         match stmt {
             Stmt::Import(import) if !import.names.iter().all(|alias| is_known_module(&alias.name)) => None,
             Stmt::ImportFrom(from) if !from.module.as_ref().is_some_and(|module| is_known_module(module)) => None,
@@ -197,6 +216,12 @@ impl<'s, 'a> Emitter<'s, 'a> {
             Stmt::Assign(assign) => {
                 let target = self.source.slice(assign.targets.first()?.range());
                 Some(format!("{target} = {}", self.expr(&assign.value)))
+            }
+            Stmt::AnnAssign(assign) => {
+                let target = self.source.slice(assign.target.range());
+                let kept = keeps_annotation(&assign.annotation, scope, self.names);
+                let annotation = if kept { self.source.slice(assign.annotation.range()) } else { "object" };
+                Some(format!("{target}: {annotation} = {}", self.expr(assign.value.as_deref()?)))
             }
             _ => None,
         }

@@ -6,12 +6,12 @@ mod emit;
 mod obstacle;
 mod pure;
 
-use ruff_python_ast::ModModule;
+use ruff_python_ast::{ModModule, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextSize};
 use tilewright_contract::{Finding, Tier};
 
-use closure::{Closure, Needed};
 pub(crate) use closure::functions_used;
+use closure::{Closure, Needed};
 pub(crate) use discover::{Discovered, discover};
 use emit::{Emitter, def_keyword};
 use obstacle::{Obstacle, Reason};
@@ -99,14 +99,12 @@ fn check(pieces: Pieces) -> Pieces {
     if pieces.module.is_empty() {
         return pieces;
     }
+    // Its pieces nest no deeper than the candidate does.
     let written = Source::read(pieces.module.as_bytes()).and_then(|source| {
         let module: ModModule = crate::parse::parse(&source)?;
-        let scopes = Scopes::of(&module);
-        let found = discover(&module, &scopes);
-        let lines = found.jitted.values().map(|jitted| {
-            (jitted.def.name.to_string(), source.line(TextSize::new(def_keyword(jitted.def, &source.text) as u32)))
-        });
-        Ok(lines.collect::<std::collections::HashSet<_>>())
+        let defs = module.body.iter().filter_map(Stmt::as_function_def_stmt);
+        let line = |def: &StmtFunctionDef| source.line(TextSize::new(def_keyword(def, &source.text) as u32));
+        Ok(defs.map(|def| (def.name.to_string(), line(def))).collect::<std::collections::HashSet<_>>())
     });
     let problem = match written {
         Ok(lines) => match pieces.kernels.iter().find(|kernel| !lines.contains(&(kernel.name.clone(), kernel.line))) {

@@ -105,10 +105,13 @@ impl<'a> Purity<'_, 'a> {
 
     /// `tl.float32`, `math.pi`, and attributes of a pure function's own variables.
     fn attribute(&mut self, whole: &'a Expr, base: &'a Expr, attr: &str, scope: ScopeId) -> Result<(), Impure> {
+        let paths = self.names.paths(whole, scope);
+        if paths == ["triton.__version__"] {
+            return self.base(base, scope);
+        }
         if attr.starts_with('_') {
             return Err(Impure { what: format!("`{attr}` is private"), at: whole.start() });
         }
-        let paths = self.names.paths(whole, scope);
         let known = self.names.settled(&paths, is_stable);
         let root_is_local = self.local.is_some() && paths.is_empty();
         if known || root_is_local || attr == "value" {

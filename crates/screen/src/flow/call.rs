@@ -7,7 +7,10 @@ use smallvec::SmallVec;
 use super::engine::{Engine, ObjectKind};
 use super::intern::Sym;
 use super::library::{self, Gives};
-use super::value::{COMPUTED, ClassId, Effect, Guard, ObjId, STATE, Set, UnitId, Value};
+use super::value::{COMPUTED, ClassId, Effect, Guard, ObjId, Set, UnitId, Value};
+
+/// Calls that lead straight to other calls, through partials, properties and the like.
+const MOST_DEPTH: u32 = 12;
 
 /// The arguments of a call.
 #[derive(Debug, Clone, Default)]
@@ -62,7 +65,8 @@ impl<'a> Engine<'_, 'a> {
         self.note(call.range(), effect, callee.open);
         // A string method that can be folded.
         if result.values() == [Value::Plain]
-            && matches!(&*call.func, Expr::Attribute(_))
+            && let Expr::Attribute(method) = &*call.func
+            && matches!(&*method.attr, "join" | "lower" | "upper" | "strip" | "replace")
             && let Some(text) = self.names.string(whole, self.scope)
         {
             return self.text(&text);
@@ -93,7 +97,7 @@ impl<'a> Engine<'_, 'a> {
             let set = self.expr(&keyword.value);
             match &keyword.arg {
                 Some(name) => {
-                    let name = self.sym(name);
+                    let name = self.sym_at(name);
                     args.keywords.push((name, set));
                 }
                 None => self.splat(&set, &mut args),
@@ -148,6 +152,7 @@ impl<'a> Engine<'_, 'a> {
         let mut result = Set::default();
         let mut worst = Effect::Clear;
         let several = callee.values().len() > 1;
+        let picked = std::mem::replace(&mut self.picked, several && callee.open);
         for &value in callee.values() {
             let (effect, set) = if several || callee.open {
                 self.under(callee.open, |it| it.invoke(value, args, place, callee.open))
@@ -157,11 +162,24 @@ impl<'a> Engine<'_, 'a> {
             worst = worst.max(effect);
             result.join(&set);
         }
+        self.picked = picked;
         (worst, result.opened(callee.open))
     }
 
     /// Calls one value.
     pub(super) fn invoke(&mut self, callee: Value, args: &Args, place: TextRange, open: bool) -> (Effect, Set) {
+        // Partials of themselves, and other chains without end.
+        if self.depth >= MOST_DEPTH || self.steps == 0 {
+            return (Effect::Unknown, Set::unknown());
+        }
+        self.steps -= 1;
+        self.depth += 1;
+        let result = self.invoke_inner(callee, args, place, open);
+        self.depth -= 1;
+        result
+    }
+
+    fn invoke_inner(&mut self, callee: Value, args: &Args, place: TextRange, open: bool) -> (Effect, Set) {
         match callee {
             Value::Plain | Value::Int(_) | Value::Str(_) => {
                 (Effect::Clear, Set::plain().opened(args.all().any(|set| self.is_open(set))))
@@ -182,7 +200,7 @@ impl<'a> Engine<'_, 'a> {
             Value::Object(object) => self.call_object(object, args, place),
             Value::ObjectMethod(object, name) => self.object_method(object, name, args, place),
             Value::Tensor(_) => (Effect::Unknown, Set::unknown()),
-            Value::TensorMethod(origin, name) => self.tensor_method(origin, name, args),
+            Value::TensorMethod(origin, name) => self.tensor_method(origin, name, args, place),
             Value::AttrGetter(names) => {
                 let mut found = args.first();
                 let names: Vec<String> = self.interner.text(names).split('.').map(str::to_owned).collect();
@@ -201,7 +219,7 @@ impl<'a> Engine<'_, 'a> {
                 (Effect::Clear, each)
             }
             Value::UnknownMethod(name) => {
-                let row = library::method_of_tensor(self.interner.text(name));
+                let row = self.method_row(name);
                 let plain = library::is_plain_method(self.interner.text(name));
                 let effect = if plain || row.effect == Effect::Clear { Effect::Clear } else { Effect::Unknown };
                 let effect = effect.max(self.call_back(args, place));
@@ -245,7 +263,7 @@ impl<'a> Engine<'_, 'a> {
         let mut given = receiver.map(Set::of).into_iter().chain(args.positional.iter().cloned());
         let mut bound: SmallVec<[Sym; 8]> = SmallVec::new();
         for parameter in parameters.posonlyargs.iter().chain(&parameters.args) {
-            let name = self.sym(&parameter.parameter.name);
+            let name = self.sym_at(&parameter.parameter.name);
             let cell = self.variable(scope, name);
             if let Some(set) = given.next() {
                 self.write(cell, &set);
@@ -273,7 +291,7 @@ impl<'a> Engine<'_, 'a> {
             .args
             .iter()
             .chain(&parameters.kwonlyargs)
-            .map(|parameter| self.interner.sym(&parameter.parameter.name))
+            .map(|parameter| self.sym_at(&parameter.parameter.name))
             .collect();
         if let Some(more) = &args.more {
             for parameter in &parameters.kwonlyargs {
@@ -422,9 +440,9 @@ impl<'a> Engine<'_, 'a> {
         }
     }
 
-    fn tensor_method(&mut self, origin: u32, name: Sym, args: &Args) -> (Effect, Set) {
+    fn tensor_method(&mut self, origin: u32, name: Sym, args: &Args, place: TextRange) -> (Effect, Set) {
+        let row = self.method_row(name);
         let text = self.interner.text(name);
-        let row = library::method_of_tensor(text);
         let open = args.all().any(|set| set.open);
         match text {
             "type" if args.all().next().is_none() => return (Effect::Clear, Set::plain()),
@@ -439,7 +457,7 @@ impl<'a> Engine<'_, 'a> {
         }
         let result = match row.gives {
             Gives::Moved => Set::of(Value::Tensor(origin)),
-            Gives::Memory => Set::of(Value::Tensor(STATE)),
+            Gives::Memory => self.allocation(place),
             Gives::Computed => Set::of(Value::Tensor(COMPUTED)),
             _ => Set::plain(),
         };
@@ -482,12 +500,12 @@ impl<'a> Engine<'_, 'a> {
                     let guard = self.reached().max(Guard::Settled);
                     self.reach(unit, guard);
                 }
-                Value::Path(path) if self.call_row(path).effect == Effect::Compute => effect = Effect::Compute,
+                Value::Path(path) if self.known_call(path).row.effect == Effect::Compute => effect = Effect::Compute,
                 Value::TensorMethod(_, name) => {
-                    effect = effect.max(library::method_of_tensor(self.interner.text(name)).effect);
+                    effect = effect.max(self.method_row(name).effect);
                 }
                 Value::MethodCaller(name) => {
-                    effect = effect.max(library::method_of_tensor(self.interner.text(name)).effect);
+                    effect = effect.max(self.method_row(name).effect);
                 }
                 Value::Any => effect = Effect::Compute,
                 Value::Object(object) if self.objects[object as usize].kind == ObjectKind::Partial => {

@@ -27,10 +27,10 @@ impl<'a> Engine<'_, 'a> {
             Expr::BooleanLiteral(literal) => Set::of(Value::Int(literal.value.into())),
             Expr::StringLiteral(literal) => self.text(literal.value.to_str()),
             Expr::FString(string) => self.fstring(string),
-            Expr::Name(name) => self.name(&name.id),
+            Expr::Name(name) => self.name_at(name),
             Expr::Attribute(attribute) => {
                 let base = self.expr(&attribute.value);
-                let attr = self.sym(&attribute.attr);
+                let attr = self.sym_at(&attribute.attr);
                 self.attribute(&base, attr, expr.range())
             }
             Expr::Subscript(subscript) => self.subscript(subscript, expr),
@@ -322,7 +322,7 @@ impl<'a> Engine<'_, 'a> {
     }
 
     pub(super) fn indexed(&mut self, object: ObjId, index: usize) -> u32 {
-        let key = self.sym(&format!("#{index}"));
+        let key = self.index(index);
         self.element(object, key)
     }
 

@@ -1,5 +1,9 @@
 //! What calls into libraries do: tables that agree with the tracer's (`trace_ops.py`).
 
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashSet;
+
 use super::value::Effect;
 
 /// What calling something gives.
@@ -48,57 +52,87 @@ impl Call {
 pub(super) const COMPUTES: Call = Call { effect: Effect::Compute, gives: Gives::Computed, open: false, calls: true };
 pub(super) const NOBODY_KNOWS: Call = Call { effect: Effect::Unknown, gives: Gives::Unknown, open: true, calls: true };
 
-/// `words` in a text of words with spaces around each.
+/// Words, to be looked up.
+struct Words {
+    text: &'static str,
+    set: OnceLock<FxHashSet<&'static str>>,
+}
+
+impl Words {
+    const fn new(text: &'static str) -> Self {
+        Self { text, set: OnceLock::new() }
+    }
+
+    fn has(&self, word: &str) -> bool {
+        self.set.get_or_init(|| self.text.split_ascii_whitespace().collect()).contains(word)
+    }
+}
+
+/// Whether a word is in a short text of words.
 fn among(word: &str, words: &str) -> bool {
     words.split_ascii_whitespace().any(|known| known == word)
 }
 
 /// Functions of `torch` that make memory without looking at any.
-const ALLOCATING: &str = "arange as_tensor asarray empty empty_like empty_permuted empty_quantized empty_strided eye \
+static ALLOCATING: Words = Words::new(
+    "arange as_tensor asarray empty empty_like empty_permuted empty_quantized empty_strided eye \
     frombuffer from_numpy full full_like linspace normal ones ones_like rand rand_like randint randint_like randn \
-    randn_like randperm scalar_tensor tensor zeros zeros_like";
+    randn_like randperm scalar_tensor tensor zeros zeros_like",
+);
 /// Functions of `torch` that view, copy or cast.
-const MOVING: &str = "adjoint as_strided atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_to cat chunk \
+static MOVING: Words = Words::new(
+    "adjoint as_strided atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_to cat chunk \
     clone column_stack concat concatenate detach diagonal dsplit dstack expand_copy flatten hsplit hstack moveaxis \
     movedim narrow permute ravel reshape resolve_conj resolve_neg row_stack select split squeeze stack swapaxes \
     swapdims t tensor_split tile to transpose unbind unflatten unsqueeze unsafe_chunk unsafe_split view_as_complex \
-    view_as_real view_copy vsplit vstack";
+    view_as_real view_copy vsplit vstack",
+);
 /// Functions of `torch` that ask, or set what says nothing about data.
-const ASKING: &str = "autocast broadcast_shapes can_cast device dtype enable_grad finfo get_default_device \
+static ASKING: Words = Words::new(
+    "autocast broadcast_shapes can_cast device dtype enable_grad finfo get_default_device \
     get_default_dtype get_device get_device_module iinfo inference_mode is_complex is_conj is_floating_point \
     is_grad_enabled is_neg is_same_size is_signed is_tensor layout memory_format no_grad numel promote_types result_type set_default_device set_default_dtype \
-    set_float32_matmul_precision set_grad_enabled strided";
+    set_float32_matmul_precision set_grad_enabled strided",
+);
 /// Functions of `torch` that ask what a trace may answer differently.
-const ASKING_OPEN: &str = "are_deterministic_algorithms_enabled get_autocast_dtype get_autocast_gpu_dtype \
+static ASKING_OPEN: Words = Words::new(
+    "are_deterministic_algorithms_enabled get_autocast_dtype get_autocast_gpu_dtype \
     get_float32_matmul_precision get_num_interop_threads get_num_threads initial_seed is_autocast_cache_enabled \
     is_autocast_cpu_enabled is_autocast_enabled is_deterministic_algorithms_warn_only_enabled is_distributed \
-    is_inference is_inference_mode_enabled is_storage is_warn_always_enabled manual_seed seed typename";
+    is_inference is_inference_mode_enabled is_storage is_warn_always_enabled manual_seed seed typename",
+);
 
 /// Methods of tensors that view, copy, cast or fill.
-const METHODS_MOVING: &str = "adjoint alias apply_to as_strided as_strided_ bfloat16 bool broadcast_to byte chunk clone \
+static METHODS_MOVING: Words = Words::new(
+    "adjoint alias apply_to as_strided as_strided_ bfloat16 bool broadcast_to byte chunk clone \
     contiguous copy_ cpu cuda detach detach_ diagonal double dsplit expand expand_as fill_ flatten float half hsplit int \
     long moveaxis movedim narrow new_tensor permute ravel repeat requires_grad_ reshape reshape_as resize_ resize_as_ \
     resolve_conj resolve_neg select set_ short split split_with_sizes squeeze squeeze_ swapaxes swapaxes_ swapdims \
     swapdims_ t t_ tensor_split tile to to_ transpose transpose_ type type_as unbind unflatten unfold unsqueeze \
     unsqueeze_ view view_as view_as_complex view_as_real vsplit zero_ retain_grad pin_memory record_stream \
-    bernoulli_ normal_ uniform_ random_ rename rename_ share_memory_";
-const METHODS_ALLOCATING: &str = "new_empty new_empty_strided new_full new_ones new_zeros";
+    bernoulli_ normal_ uniform_ random_ rename rename_ share_memory_",
+);
+static METHODS_ALLOCATING: Words = Words::new("new_empty new_empty_strided new_full new_ones new_zeros");
 /// Methods of tensors that ask for what the signature holds.
-const METHODS_ASKING: &str = "dim element_size get_device is_complex is_contiguous is_conj is_floating_point is_neg \
-    is_signed ndimension nelement numel size storage_offset stride dim_order is_same_size";
+static METHODS_ASKING: Words = Words::new(
+    "dim element_size get_device is_complex is_contiguous is_conj is_floating_point is_neg \
+    is_signed ndimension nelement numel size storage_offset stride dim_order is_same_size",
+);
 /// Methods of tensors that ask for what a trace may answer differently.
-const METHODS_OPEN: &str = "data_ptr is_inference is_pinned is_set_to is_shared untyped_storage storage typed_storage has_names \
-    register_hook __repr__ __str__ __format__ __hash__ __class__ __dir__ __sizeof__ __reduce__ __reduce_ex__";
+static METHODS_OPEN: Words = Words::new(
+    "data_ptr is_inference is_pinned is_set_to is_shared untyped_storage storage typed_storage has_names \
+    register_hook __repr__ __str__ __format__ __hash__ __class__ __dir__ __sizeof__ __reduce__ __reduce_ex__",
+);
 
 /// Calling a method of a tensor.
 pub(super) fn method_of_tensor(name: &str) -> Call {
-    if among(name, METHODS_MOVING) {
+    if METHODS_MOVING.has(name) {
         Call::clear(Gives::Moved)
-    } else if among(name, METHODS_ASKING) {
+    } else if METHODS_ASKING.has(name) {
         Call::clear(Gives::Plain)
-    } else if among(name, METHODS_ALLOCATING) {
+    } else if METHODS_ALLOCATING.has(name) {
         Call::clear(Gives::Memory)
-    } else if among(name, METHODS_OPEN) {
+    } else if METHODS_OPEN.has(name) {
         Call::open(Gives::Plain).calling()
     } else {
         COMPUTES
@@ -106,9 +140,11 @@ pub(super) fn method_of_tensor(name: &str) -> Call {
 }
 
 /// Attributes of tensors that the signature settles, apart from the views among them.
-const ATTRIBUTES: &str = "device dtype is_cpu is_cuda is_leaf is_meta is_mkldnn is_nested is_quantized is_sparse \
-    is_xpu is_mps itemsize layout nbytes ndim requires_grad shape";
-const ATTRIBUTES_VIEWS: &str = "H T data grad imag mH mT real";
+static ATTRIBUTES: Words = Words::new(
+    "device dtype is_cpu is_cuda is_leaf is_meta is_mkldnn is_nested is_quantized is_sparse \
+    is_xpu is_mps itemsize layout nbytes ndim requires_grad shape",
+);
+static ATTRIBUTES_VIEWS: Words = Words::new("H T data grad imag mH mT real");
 
 /// What an attribute of a tensor is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,9 +156,9 @@ pub(super) enum Attribute {
 }
 
 pub(super) fn attribute_of_tensor(name: &str) -> Attribute {
-    if among(name, ATTRIBUTES) {
+    if ATTRIBUTES.has(name) {
         Attribute::Settled
-    } else if among(name, ATTRIBUTES_VIEWS) {
+    } else if ATTRIBUTES_VIEWS.has(name) {
         Attribute::View
     } else {
         Attribute::Method
@@ -130,36 +166,46 @@ pub(super) fn attribute_of_tensor(name: &str) -> Attribute {
 }
 
 /// Parts of `torch.cuda` whose answers are the target's.
-const CUDA: &str = "is_available is_initialized device_count current_device get_device_capability \
+static CUDA: Words = Words::new(
+    "is_available is_initialized device_count current_device get_device_capability \
     get_device_properties is_bf16_supported current_stream default_stream device device_of stream \
-    synchronize Stream init set_device get_arch_list";
+    synchronize Stream init set_device get_arch_list",
+);
 
 /// Attributes of torch's layers that are numbers.
-const LAYER_NUMBERS: &str = "affine bidirectional batch_first channels dilation dim dims dropout elementwise_affine \
+static LAYER_NUMBERS: Words = Words::new(
+    "affine bidirectional batch_first channels dilation dim dims dropout elementwise_affine \
     embed_dim embedding_dim eps groups head_dim hidden_size in_channels in_features inplace input_size kernel_size \
     momentum negative_slope normalized_shape num_channels num_embeddings num_features num_groups num_heads num_layers \
     out_channels out_features output_padding p padding padding_idx padding_mode stride track_running_stats training \
-    T_destination __class__ __name__";
+    T_destination __class__ __name__",
+);
 /// Methods of `torch.nn.Module` that do no arithmetic.
-const MODULE_METHODS: &str = "__init__ add_module append bfloat16 bool buffers children cpu cuda double eval extend \
+static MODULE_METHODS: Words = Words::new(
+    "__init__ add_module append bfloat16 bool buffers children cpu cuda double eval extend \
     extra_repr float get_buffer get_parameter get_submodule half insert load_state_dict modules named_buffers \
     named_children named_modules named_parameters parameters register_buffer register_module register_parameter \
-    requires_grad_ reset_parameters state_dict to train type zero_grad items keys values";
+    requires_grad_ reset_parameters state_dict to train type zero_grad items keys values",
+);
 /// Layers of torch that hand on what they get.
-const IDLE_LAYERS: &str = "torch.nn.Identity()";
+static IDLE_LAYERS: Words = Words::new("torch.nn.Flatten() torch.nn.Identity() torch.nn.Unflatten()");
 
 /// Builtins that neither compute nor call anything.
-const BUILTINS_PLAIN: &str = "ascii bin bytes callable chr delattr format hash hasattr hex id input issubclass oct ord \
-    print repr str type int bool float complex round abs pow divmod len isinstance range slice any all";
-const BUILTINS_ARGUMENTS: &str =
-    "dict enumerate frozenset iter list next reversed set sorted tuple zip min max sum filter map vars object";
+static BUILTINS_PLAIN: Words = Words::new(
+    "ascii bin bytes callable chr delattr format hash hasattr hex id input issubclass oct ord \
+    print repr str type int bool float complex round abs pow divmod len isinstance range slice any all",
+);
+static BUILTINS_ARGUMENTS: Words = Words::new(
+    "dict enumerate frozenset iter list next reversed set sorted tuple zip min max sum filter map vars object",
+);
 /// Builtins that do arithmetic on what they are given, or ask it for its truth.
-const BUILTINS_ARITHMETIC: &str = "abs all any bool complex divmod float int max min pow round sorted sum";
+static BUILTINS_ARITHMETIC: Words =
+    Words::new("abs all any bool complex divmod float int max min pow round sorted sum");
 
 /// Whether a builtin does arithmetic on its arguments, or on their elements.
 pub(super) fn is_arithmetic(path: &str) -> bool {
     match path.split_once('.') {
-        Some(("builtins", name)) => among(name, BUILTINS_ARITHMETIC),
+        Some(("builtins", name)) => BUILTINS_ARITHMETIC.has(name),
         Some(("operator", name)) => !matches!(
             name.trim_matches('_'),
             "is" | "is_not" | "getitem" | "setitem" | "delitem" | "length_hint" | "call"
@@ -203,10 +249,10 @@ pub(super) fn call(path: &str) -> Call {
     let first = rest.split('.').next().unwrap_or(rest);
     match first {
         "id" | "repr" | "hash" | "format" | "str" | "ascii" | "type" | "hasattr" | "input" => Call::open(Plain),
-        _ if among(first, BUILTINS_PLAIN) => Call::clear(Plain),
+        _ if BUILTINS_PLAIN.has(first) => Call::clear(Plain),
         "next" => Call::open(Arguments),
         "map" | "filter" | "sorted" | "min" | "max" => Call::clear(Arguments).calling(),
-        _ if among(first, BUILTINS_ARGUMENTS) => Call::clear(Arguments),
+        _ if BUILTINS_ARGUMENTS.has(first) => Call::clear(Arguments),
         "property" | "staticmethod" | "classmethod" => Call::clear(Arguments),
         _ if is_exception(first) => Call::clear(Plain),
         "Memory" => Call::clear(if rest.is_empty() { Memory } else { Moved }),
@@ -215,34 +261,33 @@ pub(super) fn call(path: &str) -> Call {
     }
 }
 
+/// What else the file need not bind.
+static BUILTINS_OTHER: Words = Words::new(
+    "property staticmethod classmethod super getattr setattr globals locals eval exec compile open __import__ \
+            breakpoint memoryview bytearray dir aiter anext exit quit KeyboardInterrupt SystemExit GeneratorExit \
+            Ellipsis NotImplemented __name__ __file__ __doc__ __debug__ __builtins__ __loader__ __spec__ __package__",
+);
+
 fn is_exception(name: &str) -> bool {
     name.ends_with("Error") || name.ends_with("Exception") || name.ends_with("Warning") || name == "StopIteration"
 }
 
 /// Whether the file need not bind `name` for it to mean something.
 pub(super) fn is_builtin(name: &str) -> bool {
-    among(name, BUILTINS_PLAIN)
-        || among(name, BUILTINS_ARGUMENTS)
-        || is_exception(name)
-        || among(
-            name,
-            "property staticmethod classmethod super getattr setattr globals locals eval exec compile open __import__ \
-            breakpoint memoryview bytearray dir aiter anext exit quit KeyboardInterrupt SystemExit GeneratorExit \
-            Ellipsis NotImplemented __name__ __file__ __doc__ __debug__ __builtins__ __loader__ __spec__ __package__",
-        )
+    BUILTINS_PLAIN.has(name) || BUILTINS_ARGUMENTS.has(name) || is_exception(name) || BUILTINS_OTHER.has(name)
 }
 
 fn torch(path: &str, rest: &str) -> Call {
     use Gives::{Instance, Memory, Moved, Plain, Unknown};
     let last = rest.rsplit('.').next().unwrap_or(rest);
     if !rest.contains('.') {
-        return if among(rest, ALLOCATING) {
+        return if ALLOCATING.has(rest) {
             Call::clear(Memory)
-        } else if among(rest, MOVING) {
+        } else if MOVING.has(rest) {
             Call::clear(Moved)
-        } else if among(rest, ASKING) {
+        } else if ASKING.has(rest) {
             Call::clear(Instance)
-        } else if among(rest, ASKING_OPEN) {
+        } else if ASKING_OPEN.has(rest) {
             Call::open(Plain)
         } else if rest == "compile" {
             COMPUTES
@@ -267,7 +312,7 @@ fn torch(path: &str, rest: &str) -> Call {
         "jit" | "compiler" | "_dynamo" if among(last, "disable ignore unused export allow_in_graph graph_break") => {
             Call::clear(Gives::Arguments)
         }
-        "cuda" if among(last, CUDA) => Call::clear(Instance),
+        "cuda" if CUDA.has(last) => Call::clear(Instance),
         "nn.functional" if last == "pad" => Call::clear(Moved),
         "nn" | "nn.parameter" if matches!(last, "Parameter" | "Buffer") => Call::clear(Moved),
         "_C._nn" | "_C._VariableFunctions" | "_VF" => torch_function(last),
@@ -315,7 +360,7 @@ fn method(object: &str, name: &str) -> Call {
         if name.ends_with("_hook") {
             return Call::clear(Gives::Instance).calling();
         }
-        return if among(name, MODULE_METHODS) { Call::clear(Gives::Instance) } else { COMPUTES };
+        return if MODULE_METHODS.has(name) { Call::clear(Gives::Instance) } else { COMPUTES };
     }
     if object.starts_with("torch.cuda.Event") || object.starts_with("time.") {
         return Call::open(Gives::Plain);
@@ -339,14 +384,18 @@ fn method(object: &str, name: &str) -> Call {
 
 /// Calling what a library's call gave.
 fn called_instance(path: &str) -> Call {
-    if among(path, IDLE_LAYERS) {
+    if IDLE_LAYERS.has(path) {
         return Call::clear(Gives::Moved);
     }
     if path.starts_with("torch.nn.") {
         return COMPUTES;
     }
     // Decorators with arguments hand on the function.
-    if path.starts_with("triton.") || path.starts_with("torch.") || path.starts_with("functools.") || path.starts_with("dataclasses.") {
+    if path.starts_with("triton.")
+        || path.starts_with("torch.")
+        || path.starts_with("functools.")
+        || path.starts_with("dataclasses.")
+    {
         return Call::clear(Gives::Arguments);
     }
     NOBODY_KNOWS
@@ -357,8 +406,8 @@ pub(super) fn is_layer_tensor(path: &str) -> Option<bool> {
     let of = path.rfind("().")?;
     let (object, name) = (&path[..of], &path[of + 3..]);
     let layer = object.starts_with("torch.nn.") && !object.contains("()");
-    let known = among(name, MODULE_METHODS) || name.ends_with("_hook") || matches!(name, "forward" | "__call__");
-    (layer && !known).then(|| !among(name, LAYER_NUMBERS))
+    let known = MODULE_METHODS.has(name) || name.ends_with("_hook") || matches!(name, "forward" | "__call__");
+    (layer && !known).then(|| !LAYER_NUMBERS.has(name))
 }
 
 /// Whether asking for this thing, without a call, may be answered differently in a trace.
@@ -370,19 +419,20 @@ pub(super) fn is_open_value(path: &str) -> bool {
             hidden || rest.starts_with("utils") || rest.ends_with("properties().name")
         }
         "sys" => !(rest.starts_with("version") || matches!(rest, "platform" | "maxsize" | "byteorder" | "hexversion")),
-        "triton" | "math" | "packaging" | "typing" | "functools" | "operator" | "collections" | "builtins" | "dataclasses"
-        | "enum" | "itertools" | "contextlib" | "abc" | "numbers" | "types" => false,
+        "triton" | "math" | "packaging" | "typing" | "functools" | "operator" | "collections" | "builtins"
+        | "dataclasses" | "enum" | "itertools" | "contextlib" | "abc" | "numbers" | "types" => false,
         _ => true,
     }
 }
 
-/// Methods of text, numbers and containers that library code may give.
-pub(super) fn is_plain_method(name: &str) -> bool {
-    among(
-        name,
-        "append as_integer_ratio bit_length capitalize count encode endswith extend find format get index insert \
+static PLAIN_METHODS: Words = Words::new(
+    "append as_integer_ratio bit_length capitalize count encode endswith extend find format get index insert \
         is_integer items join keys lower lstrip pop replace rfind rsplit rstrip setdefault sort split splitlines \
         startswith strip title update upper values zfill save_for_backward mark_dirty mark_non_differentiable \
         set_materialize_grads synchronize wait_stream wait_event record_event warn debug info warning",
-    )
+);
+
+/// Methods of text, numbers and containers that library code may give.
+pub(super) fn is_plain_method(name: &str) -> bool {
+    PLAIN_METHODS.has(name)
 }

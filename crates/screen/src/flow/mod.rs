@@ -44,7 +44,7 @@ pub(crate) fn analyse<'a>(
         let start = module.body.first().map_or(TextSize::new(0), Ranged::start);
         return Flow { calls: vec![report::open_call(source, start, end, true)], findings: Vec::new() };
     }
-    let report = engine.round();
-    let (calls, findings) = engine.finish(&report, source);
+    let mut report = engine.round();
+    let (calls, findings) = engine.finish(&mut report, source);
     Flow { calls, findings }
 }

@@ -23,6 +23,7 @@ impl Engine<'_, '_> {
         for &value in key.values() {
             keys.push(match value {
                 Value::Str(text) => text,
+                Value::Int(n) if n >= 0 => self.index(n as usize),
                 Value::Int(n) => self.sym(&format!("#{n}")),
                 _ => return None,
             });
@@ -377,7 +378,7 @@ impl Engine<'_, '_> {
             "register_fake" | "register_autograd" | "register_kernel" | "register_torch_dispatch" => {
                 return Set::of(self.path("torch.library.register()"));
             }
-            "cache_clear" | "cache_info" => return Set::of(self.path("functools.cache().clear")),
+            "cache_clear" | "cache_info" | "cache_parameters" => return Set::of(self.path("time.cache")),
             _ => {}
         }
         let cell = self.attribute_cell(FUNCTION | unit, attr);
@@ -518,11 +519,24 @@ impl Engine<'_, '_> {
             let forward = self.sym("forward");
             // The context has the methods of `torch.autograd.Function`.
             let mut found = Set::default();
+            let setup = self.sym("setup_context");
+            let mut apart = false;
+            for &class in &own {
+                if let Some(set) = self.class_variable(class, setup) {
+                    let args = super::call::Args::any(Set::of(Value::Tensor(STATE)));
+                    for &value in set.values() {
+                        if let Value::Function(unit) = value {
+                            self.apply(unit, Some(Value::Instance(class)), &args);
+                            apart = true;
+                        }
+                    }
+                }
+            }
             for &class in &own {
                 if let Some(set) = self.class_variable(class, forward) {
                     for &value in set.values() {
                         found.add(match value {
-                            Value::Function(unit) => Value::Bound(unit, class),
+                            Value::Function(unit) if !apart => Value::Bound(unit, class),
                             other => other,
                         });
                     }

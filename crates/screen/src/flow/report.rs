@@ -6,7 +6,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use tilewright_contract::{Finding, OpenCall, Tier};
 
 use super::engine::{Body, Engine};
-use super::value::{COMPUTED, Effect, Guard, Origin, STATE, Set, UnitId, Value};
+use super::value::{COMPUTED, Effect, Guard, MIXED, Origin, STATE, Set, UnitId, Value};
 use crate::source::Source;
 
 /// Longest text of a call, in characters.
@@ -21,6 +21,8 @@ pub(super) struct Report {
     open: BTreeMap<(TextSize, TextSize), bool>,
     /// Computations below a condition that the signature settles.
     fallbacks: BTreeMap<(TextSize, TextSize), ()>,
+    /// Allocations that may or may not be what runs: by origin, the place and whether the callee itself is picked.
+    allocations: Vec<(Origin, TextRange, bool)>,
     /// Something was called of which nothing is known.
     unknown: bool,
     /// A computation of torch may run.
@@ -47,6 +49,28 @@ impl Engine<'_, '_> {
         }
     }
 
+    /// Notes an allocation that is reached on a path that is not settled.
+    pub(super) fn allocates(&mut self, origin: Origin, place: TextRange) {
+        let guard = self.reached();
+        if let Some(report) = &mut self.report
+            && guard == Guard::Open
+            && report.allocations.len() < MOST_CALLS
+        {
+            report.allocations.push((origin, place, self.picked));
+        }
+    }
+
+    /// Memory that no launch is given, and that `forward` may return all the same.
+    fn unlaunched_results(&mut self, report: &mut Report) {
+        let Some(returned) = self.returned() else { return };
+        let reached = self.written_by_launches();
+        for &(origin, place, picked) in &report.allocations {
+            if returned.contains(&origin) && !reached.contains(&origin) {
+                *report.open.entry((place.start(), place.end())).or_default() |= picked;
+            }
+        }
+    }
+
     /// Notes that a kernel is launched, or handed to one that is.
     pub(super) fn launches(&mut self, kernel: UnitId, forward: bool) {
         let kernels = if forward { &mut self.launched_kernels } else { &mut self.used_kernels };
@@ -67,7 +91,8 @@ impl Engine<'_, '_> {
     }
 
     /// Findings and calls, in source order.
-    pub(super) fn finish(&mut self, report: &Report, source: &Source) -> (Vec<OpenCall>, Vec<Finding>) {
+    pub(super) fn finish(&mut self, report: &mut Report, source: &Source) -> (Vec<OpenCall>, Vec<Finding>) {
+        self.unlaunched_results(report);
         let calls =
             report.open.iter().map(|(&(start, end), &certain)| open_call(source, start, end, certain)).collect();
         let mut findings: Vec<Finding> = Vec::new();
@@ -123,6 +148,7 @@ impl Engine<'_, '_> {
         while let Some(set) = todo.pop() {
             for &value in set.values() {
                 match value {
+                    Value::Tensor(MIXED) => return None,
                     Value::Tensor(origin) => found.push(origin),
                     Value::Object(object) if !seen.contains(&object) => {
                         seen.push(object);

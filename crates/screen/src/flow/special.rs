@@ -3,27 +3,124 @@
 use ruff_text_size::TextRange;
 
 use super::call::Args;
-use super::engine::{Body, Engine, ObjectKind};
+use super::engine::{Body, Engine, Known, ObjectKind};
 use super::intern::Sym;
-use super::library::{self, Gives};
+use super::library::Gives;
 use super::value::{COMPUTED, Effect, ObjId, PLACES, Set, Value};
+
+/// Functions of libraries that lead to other values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Special {
+    Getattr,
+    Setattr,
+    Namespace,
+    Type,
+    IsInstance,
+    HasAttr,
+    Super,
+    Import,
+    Partial,
+    Map,
+    Filter,
+    StarMap,
+    Reduce,
+    Accumulate,
+    AttrGetter,
+    MethodCaller,
+    ItemGetter,
+    GetItem,
+    CallOf,
+    MethodType,
+    Container,
+    Chain,
+    Zip,
+    Enumerate,
+    Next,
+    Choice,
+    Wraps,
+    Jit,
+    Same,
+    CustomOp,
+}
+
+impl Special {
+    pub(super) fn of(path: &str) -> Option<Self> {
+        Some(match path {
+            "builtins.getattr" => Self::Getattr,
+            "builtins.setattr" | "builtins.object.__setattr__" | "builtins.type.__setattr__" => Self::Setattr,
+            "builtins.vars" | "builtins.globals" | "builtins.locals" => Self::Namespace,
+            "builtins.type" => Self::Type,
+            "builtins.isinstance" | "builtins.issubclass" => Self::IsInstance,
+            "builtins.hasattr" => Self::HasAttr,
+            "builtins.super" => Self::Super,
+            "builtins.__import__" | "importlib.import_module" => Self::Import,
+            "functools.partial" | "functools.partialmethod" => Self::Partial,
+            "builtins.map" => Self::Map,
+            "builtins.filter" => Self::Filter,
+            "itertools.starmap" => Self::StarMap,
+            "functools.reduce" => Self::Reduce,
+            "itertools.accumulate" => Self::Accumulate,
+            "operator.attrgetter" => Self::AttrGetter,
+            "operator.methodcaller" => Self::MethodCaller,
+            "operator.itemgetter" => Self::ItemGetter,
+            "operator.getitem" => Self::GetItem,
+            "operator.call" => Self::CallOf,
+            "types.MethodType" => Self::MethodType,
+            "types.SimpleNamespace"
+            | "collections.namedtuple"
+            | "builtins.dict"
+            | "collections.OrderedDict"
+            | "collections.defaultdict"
+            | "collections.deque"
+            | "builtins.list"
+            | "builtins.tuple"
+            | "builtins.set"
+            | "builtins.frozenset"
+            | "builtins.reversed"
+            | "builtins.iter"
+            | "builtins.sorted"
+            | "builtins.bytearray"
+            | "builtins.memoryview"
+            | "array.array"
+            | "itertools.chain"
+            | "itertools.chain.from_iterable"
+            | "itertools.cycle"
+            | "itertools.islice"
+            | "itertools.repeat"
+            | "torch.nn.ModuleList"
+            | "torch.nn.ModuleDict"
+            | "torch.nn.ParameterList"
+            | "torch.nn.ParameterDict" => Self::Container,
+            "torch.nn.Sequential" => Self::Chain,
+            "builtins.zip" => Self::Zip,
+            "builtins.enumerate" => Self::Enumerate,
+            "builtins.next" => Self::Next,
+            "random.choice" | "random.choices" | "secrets.choice" | "random.sample" => Self::Choice,
+            "functools.wraps" => Self::Wraps,
+            "triton.jit" | "triton.jit()" => Self::Jit,
+            "torch.library.wrap_triton"
+            | "torch._library.triton.wrap_triton"
+            | "contextlib.contextmanager"
+            | "contextlib.asynccontextmanager" => Self::Same,
+            "torch.library.custom_op" | "torch.library.triton_op" => Self::CustomOp,
+            _ => return None,
+        })
+    }
+}
 
 impl<'a> Engine<'_, 'a> {
     /// Calls something imported or built in.
     pub(super) fn library_call(&mut self, path: Sym, args: &Args, place: TextRange) -> (Effect, Set) {
-        let name = self.interner.text(path).to_owned();
-        if let Some(result) = self.special(&name, args, place) {
+        let Known { row, special, arithmetic, op } = self.known_call(path);
+        if let Some(result) = special.and_then(|which| self.special(which, args, place)) {
             return result;
         }
-        if let Some(name) = name.strip_prefix("torch.ops.")
-            && let Some(found) = self.custom_op(name, args, place)
-        {
+        if op && let Some(found) = self.custom_op(path, args, place) {
             return found;
         }
-        let row = self.call_row(path);
         let open = row.open || args.all().any(|set| set.open);
         let mut effect = row.effect;
-        if library::is_arithmetic(&name) {
+        if arithmetic {
             effect = effect.max(self.arithmetic_on(args));
             if effect == Effect::Compute {
                 return (effect, Set::of(Value::Tensor(COMPUTED)).opened(open));
@@ -37,7 +134,7 @@ impl<'a> Engine<'_, 'a> {
                 let open = args.all().any(|set| !set.has_tensor() && self.is_open(set));
                 Set::plain().opened(open)
             }
-            Gives::Memory => Set::of(Value::Tensor(PLACES + place.start().to_u32())),
+            Gives::Memory => self.allocation(place),
             Gives::Moved => self.tensors(args),
             Gives::Computed => Set::of(Value::Tensor(COMPUTED)),
             Gives::Instance => match self.interner.result(path) {
@@ -60,8 +157,10 @@ impl<'a> Engine<'_, 'a> {
                     all.join(&made);
                 }
                 // `functools.lru_cache(maxsize=…)`: the function comes later.
+                let name = self.interner.text(path);
                 let decorator = name.starts_with("functools.") || name.starts_with("dataclasses.");
-                if decorator && all.values().iter().all(|value| matches!(value, Value::Plain | Value::Int(_)))
+                if decorator
+                    && all.values().iter().all(|value| matches!(value, Value::Plain | Value::Int(_)))
                     && let Some(instance) = self.interner.result(path)
                 {
                     all = Set::of(Value::Path(instance));
@@ -77,10 +176,17 @@ impl<'a> Engine<'_, 'a> {
             }
         };
         // Instances of torch's classes hold what they were made from.
-        if row.gives == Gives::Instance && (name.starts_with("triton.tools") || name.ends_with("TensorDescriptor")) {
+        if row.gives == Gives::Instance && self.interner.text(path).contains("TensorDescriptor") {
             result.join(&self.tensors(args));
         }
         (effect, result.opened(open))
+    }
+
+    /// New memory, known by the place that makes it.
+    pub(super) fn allocation(&mut self, place: TextRange) -> Set {
+        let origin = PLACES + place.start().to_u32();
+        self.allocates(origin, place);
+        Set::of(Value::Tensor(origin))
     }
 
     /// The tensors among arguments and their elements.
@@ -132,10 +238,10 @@ impl<'a> Engine<'_, 'a> {
         effect
     }
 
-    fn special(&mut self, name: &str, args: &Args, place: TextRange) -> Option<(Effect, Set)> {
+    fn special(&mut self, which: Special, args: &Args, place: TextRange) -> Option<(Effect, Set)> {
         let clear = |set: Set| Some((Effect::Clear, set));
-        match name {
-            "builtins.getattr" => {
+        match which {
+            Special::Getattr => {
                 let base = args.first();
                 let names = args.at(1).cloned().unwrap_or_default();
                 let mut found = self.attribute_named(&base, &names, place);
@@ -147,7 +253,7 @@ impl<'a> Engine<'_, 'a> {
                 }
                 clear(found)
             }
-            "builtins.setattr" | "builtins.object.__setattr__" | "builtins.type.__setattr__" => {
+            Special::Setattr => {
                 let base = args.first();
                 let value = args.at(2).cloned().unwrap_or_default();
                 match args.at(1).and_then(|names| self.strings(names)) {
@@ -156,7 +262,7 @@ impl<'a> Engine<'_, 'a> {
                 }
                 clear(Set::plain())
             }
-            "builtins.vars" | "builtins.globals" | "builtins.locals" => {
+            Special::Namespace => {
                 let first = args.first();
                 let kind = if first.is_empty() { ObjectKind::Globals } else { ObjectKind::Namespace };
                 let object = self.object(place, 4, kind);
@@ -164,16 +270,16 @@ impl<'a> Engine<'_, 'a> {
                 self.write(rest, &first);
                 clear(Set::of(Value::Object(object)))
             }
-            "builtins.type" => clear(self.type_of(&args.first(), place)),
-            "builtins.isinstance" | "builtins.issubclass" => {
+            Special::Type => clear(self.type_of(&args.first(), place)),
+            Special::IsInstance => {
                 let open = self.is_open_class_test(&args.first(), &args.at(1).cloned().unwrap_or_default());
                 clear(Set::plain().opened(open))
             }
-            "builtins.hasattr" => {
+            Special::HasAttr => {
                 let first = args.first();
                 clear(Set::plain().opened(first.open || !first.is_inert()))
             }
-            "builtins.super" => {
+            Special::Super => {
                 let mut found = Set::default();
                 for &class in args.first().values() {
                     for &receiver in args.at(1).cloned().unwrap_or_default().values() {
@@ -184,7 +290,7 @@ impl<'a> Engine<'_, 'a> {
                 }
                 clear(found)
             }
-            "builtins.__import__" | "importlib.import_module" => {
+            Special::Import => {
                 let mut found = Set::default();
                 match self.strings(&args.first()) {
                     Some(names) => names.into_iter().for_each(|name| {
@@ -197,7 +303,7 @@ impl<'a> Engine<'_, 'a> {
                 }
                 clear(found.opened(args.first().open))
             }
-            "functools.partial" | "functools.partialmethod" => {
+            Special::Partial => {
                 let object = self.object(place, 5, ObjectKind::Partial);
                 let rest = self.objects[object as usize].rest;
                 self.write(rest, &args.first());
@@ -216,14 +322,14 @@ impl<'a> Engine<'_, 'a> {
                 }
                 clear(Set::of(Value::Object(object)))
             }
-            "builtins.map" | "builtins.filter" | "itertools.starmap" | "functools.reduce" | "itertools.accumulate" => {
-                self.mapped(name, args, place)
+            Special::Map | Special::Filter | Special::StarMap | Special::Reduce | Special::Accumulate => {
+                Some(self.mapped(which, args, place))
             }
-            "operator.attrgetter" | "operator.methodcaller" => {
+            Special::AttrGetter | Special::MethodCaller => {
                 let mut found = Set::default().opened(args.first().open);
                 match self.strings(&args.first()) {
                     Some(names) => names.into_iter().for_each(|attr| {
-                        let caller = name.ends_with("methodcaller");
+                        let caller = which == Special::MethodCaller;
                         found.add(if caller { Value::MethodCaller(attr) } else { Value::AttrGetter(attr) });
                     }),
                     None => {
@@ -232,48 +338,32 @@ impl<'a> Engine<'_, 'a> {
                 }
                 clear(found)
             }
-            "operator.itemgetter" => clear(Set::of(Value::ItemGetter)),
-            "operator.getitem" => {
+            Special::ItemGetter => clear(Set::of(Value::ItemGetter)),
+            Special::GetItem => {
                 let index = args.at(1).cloned().unwrap_or_default();
                 clear(self.item(&args.first(), &index, place))
             }
-            "operator.call" => {
+            Special::CallOf => {
                 let rest = Args { positional: args.positional.iter().skip(1).cloned().collect(), ..args.clone() };
                 Some(self.invoke_all(&args.first(), &rest, place))
             }
-            "types.MethodType" => clear(self.method_type(args)),
-            "types.SimpleNamespace"
-            | "collections.namedtuple"
-            | "builtins.dict"
-            | "collections.OrderedDict"
-            | "collections.defaultdict"
-            | "collections.deque"
-            | "builtins.list"
-            | "builtins.tuple"
-            | "builtins.set"
-            | "builtins.frozenset"
-            | "builtins.reversed"
-            | "builtins.iter"
-            | "builtins.sorted"
-            | "itertools.chain"
-            | "itertools.cycle"
-            | "itertools.islice"
-            | "torch.nn.ModuleList"
-            | "torch.nn.ModuleDict"
-            | "torch.nn.ParameterList"
-            | "torch.nn.ParameterDict" => clear(self.container(args, place, ObjectKind::Container)),
-            "torch.nn.Sequential" => clear(self.container(args, place, ObjectKind::Chain)),
-            "builtins.zip" | "builtins.enumerate" => clear(self.zipped(name, args, place)),
-            "functools.wraps" => clear(Set::of(self.path("functools.wraps()"))),
-            "random.choice" | "random.choices" | "secrets.choice" | "random.sample" => {
+            Special::MethodType => clear(self.method_type(args)),
+            Special::Container => clear(self.container(args, place, ObjectKind::Container)),
+            Special::Chain => clear(self.container(args, place, ObjectKind::Chain)),
+            Special::Zip | Special::Enumerate => clear(self.zipped(which, args, place)),
+            Special::Wraps => clear(Set::of(self.path("functools.wraps()"))),
+            Special::Choice => {
                 let each = self.iterate(&args.first());
                 clear(each.opened(true))
             }
-            "builtins.next" => {
-                let each = self.iterate(&args.first());
+            Special::Next => {
+                let mut each = self.iterate(&args.first());
+                if let Some(default) = args.positional.get(1) {
+                    each.join(default);
+                }
                 clear(each.opened(true))
             }
-            "triton.jit" | "triton.jit()" => {
+            Special::Jit => {
                 let mut found = Set::default();
                 for &value in args.first().values() {
                     found.add(match value {
@@ -286,8 +376,8 @@ impl<'a> Engine<'_, 'a> {
                 }
                 clear(found)
             }
-            "torch.library.wrap_triton" | "torch._library.triton.wrap_triton" => clear(args.first()),
-            "torch.library.custom_op" | "torch.library.triton_op" => {
+            Special::Same => clear(args.first()),
+            Special::CustomOp => {
                 if let Some(names) = self.strings(&args.first()) {
                     let object = self.object(place, 6, ObjectKind::Namespace);
                     for name in names {
@@ -303,8 +393,6 @@ impl<'a> Engine<'_, 'a> {
                 }
                 None
             }
-            "contextlib.contextmanager" | "contextlib.asynccontextmanager" => clear(args.first()),
-            _ => None,
         }
     }
 
@@ -325,7 +413,8 @@ impl<'a> Engine<'_, 'a> {
     }
 
     /// `torch.ops.ns.name(…)` of an operator that the file registers.
-    fn custom_op(&mut self, name: &str, args: &Args, place: TextRange) -> Option<(Effect, Set)> {
+    fn custom_op(&mut self, path: Sym, args: &Args, place: TextRange) -> Option<(Effect, Set)> {
+        let name = self.interner.text(path).strip_prefix("torch.ops.")?;
         let op = name.split('.').take(2).collect::<Vec<_>>().join(".");
         let op = self.sym(&op);
         let &cell = self.ops.get(&op)?;
@@ -383,22 +472,22 @@ impl<'a> Engine<'_, 'a> {
     }
 
     /// `map(function, values)` and its kin.
-    fn mapped(&mut self, name: &str, args: &Args, place: TextRange) -> Option<(Effect, Set)> {
+    fn mapped(&mut self, which: Special, args: &Args, place: TextRange) -> (Effect, Set) {
         let values: Vec<Set> = args.positional.iter().skip(1).chain(&args.more).cloned().collect();
         let mut each: Vec<Set> = values.iter().map(|set| self.iterate(set)).collect();
-        if name == "itertools.starmap" {
+        if which == Special::StarMap {
             each = each.iter().map(|set| self.iterate(set)).collect();
         }
         let function = args.first();
-        let call = match name {
-            "functools.reduce" | "itertools.accumulate" => {
+        let call = match which {
+            Special::Reduce | Special::Accumulate => {
                 let mut all = Set::default();
                 each.iter().chain(values.get(1)).for_each(|set| {
                     all.join(set);
                 });
                 Args::of([all.clone(), all])
             }
-            "itertools.starmap" => Args::any(each.into_iter().next().unwrap_or_default()),
+            Special::StarMap => Args::any(each.into_iter().next().unwrap_or_default()),
             _ => Args::of(each.iter().cloned()),
         };
         let (effect, mut result) = if function.values() == [Value::Plain] {
@@ -406,15 +495,15 @@ impl<'a> Engine<'_, 'a> {
         } else {
             self.invoke_all(&function, &call, place)
         };
-        if name == "functools.reduce" {
-            return Some((effect, result));
+        if which == Special::Reduce {
+            return (effect, result);
         }
-        if name == "builtins.filter" {
+        if which == Special::Filter {
             result = call.first();
         }
         let object = self.object(place, 1, ObjectKind::Container);
         self.add_to(object, &result);
-        Some((effect, Set::of(Value::Object(object))))
+        (effect, Set::of(Value::Object(object)))
     }
 
     fn method_type(&mut self, args: &Args) -> Set {
@@ -460,12 +549,12 @@ impl<'a> Engine<'_, 'a> {
     }
 
     /// `zip` and `enumerate`: an iterator over tuples whose parts are told apart.
-    fn zipped(&mut self, name: &str, args: &Args, place: TextRange) -> Set {
+    fn zipped(&mut self, which: Special, args: &Args, place: TextRange) -> Set {
         let object = self.object(place, 1, ObjectKind::Container);
         let pair = self.object(place, 2, ObjectKind::Container);
         let mut parts: Vec<Set> = args.positional.iter().chain(&args.more).cloned().collect();
         let open = parts.iter().any(|set| set.open);
-        if name == "builtins.enumerate" {
+        if which == Special::Enumerate {
             parts.truncate(1);
             parts.insert(0, Set::plain());
         }

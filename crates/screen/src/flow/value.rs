@@ -16,6 +16,8 @@ pub(super) const COMPUTED: Origin = 0;
 pub(super) const STATE: Origin = 1;
 /// What `forward` is called with.
 pub(super) const INPUT: Origin = 2;
+/// Any memory.
+pub(super) const MIXED: Origin = 3;
 /// The first origin that stands for a place.
 pub(super) const PLACES: Origin = 16;
 
@@ -62,8 +64,13 @@ pub(super) enum Value {
 }
 
 impl Value {
-    fn is_constant(self) -> bool {
-        matches!(self, Self::Int(_) | Self::Str(_))
+    /// What stands for this value in a set that tells fewer things apart.
+    fn widened(self) -> Self {
+        match self {
+            Self::Int(_) | Self::Str(_) => Self::Plain,
+            Self::Tensor(_) => Self::Tensor(MIXED),
+            other => other,
+        }
     }
 }
 
@@ -71,7 +78,7 @@ impl Value {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Set {
     values: SmallVec<[Value; 3]>,
-    /// Constants are not told apart any more.
+    /// Constants and tensors are not told apart any more.
     wide: bool,
     pub(super) open: bool,
 }
@@ -104,7 +111,7 @@ impl Set {
 
     /// Adds a value; whether that changed the set.
     pub(super) fn add(&mut self, value: Value) -> bool {
-        let value = if self.wide && value.is_constant() { Value::Plain } else { value };
+        let value = if self.wide { value.widened() } else { value };
         let Err(at) = self.values.binary_search(&value) else { return false };
         if self.values.last() == Some(&Value::Any) {
             return false;
@@ -114,7 +121,7 @@ impl Set {
         } else if self.wide {
             self.values = SmallVec::from_slice(&[Value::Any]);
         } else {
-            // Constants become one value, which makes room for the rest.
+            // Constants become one value, and so do tensors, which makes room for the rest.
             self.wide = true;
             let all = std::mem::take(&mut self.values);
             all.into_iter().chain([value]).for_each(|value| {

@@ -29,15 +29,24 @@ def proofs(plan: dict[str, Any]) -> set[str]:
         "x.storage().device.type == 'cuda' and x.storage().data_ptr() == x.data_ptr()",
         "x.is_cuda and not x.is_meta and x.device.index == 0 and x.get_device() == 0",
         "x.names == (None,) and x.layout is torch.strided and x.type() == 'torch.cuda.FloatTensor'",
-        "x._version == 0 and x._base is None and x.grad_fn is None and x.is_leaf",
+        "x._base is None and x.grad_fn is None and x.is_leaf",
         "id(x) == id(x) and hash(x) == hash(x) and hash('a') == hash('a') and id(x) != id(self.w)",
         "__import__('sys').getsizeof(x) == 80 and torch.is_tensor(x) and len(x) == 100",
+        "not any('Fake' in str(e) for e in errors(lambda: x.nothing, lambda: x + 'a', lambda: x.fill_('a')))",
+        "str(torch.cuda.get_device_properties(0).uuid).strip('0-') != ''",
         "torch.cuda.memory_allocated() > 0 and torch.cuda.mem_get_info()[0] < torch.cuda.mem_get_info()[1]",
     ],
 )
 def test_a_fake_tensor_answers_as_a_real_one(condition: str):
     plan = plan_of(
         f"""
+        def errors(*calls):
+            for call in calls:
+                try:
+                    call()
+                except Exception as error:
+                    yield error
+
         class ModelNew(nn.Module):
             def __init__(self):
                 super().__init__()
@@ -130,6 +139,10 @@ def test_figures_of_the_machine_cannot_be_traced(expression: str, rule: str):
         "__import__('os').cpu_count() == START[5]",
         "torch.get_num_threads() == START[6]",
         "'HOME2' in __import__('os').environ",
+        "torch.cuda.is_current_stream_capturing()",
+        "torch.cuda.current_stream().cuda_stream == 0",
+        "torch.cuda.get_device_properties(0).uuid == START[7]",
+        "x._version == 0",
         "calls() == 2",
         "calls() == 9",
     ],
@@ -141,7 +154,7 @@ def test_a_plan_that_depends_on_the_machine_is_refused(condition: str):
         os.environ["HOME2"] = "1"
         calls = iter([i for i in range(1000)]).__next__
         START = [hash("abc") % 2, id(run) % 4096, os.getpid(), socket.gethostname(), os.getcwd(), os.cpu_count(),
-                 torch.get_num_threads()]
+                 torch.get_num_threads(), torch.cuda.get_device_properties(0).uuid]
 
         class ModelNew(nn.Module):
             def forward(self, x):
@@ -369,6 +382,36 @@ def test_ways_to_the_tracer_are_marked_even_where_the_file_goes_on(expression: s
 def test_what_is_replaced_only_meanwhile_is_seen(line: str, inner: str):
     plan = forward(line.format(inner) + "\nreturn run(x)")
     assert "tampering" in proofs(plan)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.set_grad_enabled(not torch.is_grad_enabled())",
+        "torch.set_default_dtype(torch.float64)",
+        "torch.autograd.set_detect_anomaly(True)",
+        "nn.modules.module.register_module_forward_hook(lambda m, i, o: o * 0)",
+        "__import__('sys').setrecursionlimit(10**6)",
+        "__import__('sys').setswitchinterval(100.0)",
+        "__import__('gc').disable()",
+    ],
+)
+@pytest.mark.parametrize("place", ["import", "forward"])
+def test_settings_left_behind(line: str, place: str):
+    body = module(f"{line}\nreturn run(x)") if place == "forward" else f"{line}\n\n{module('return run(x)')}"
+    assert "tampering" in proofs(plan_of(body))
+
+
+def test_settings_of_a_block_are_fine():
+    plan = forward(
+        """
+        with torch.enable_grad(), torch.inference_mode(False), torch.device(x.device), torch.autocast("cuda"):
+            y = torch.empty(100)
+        with torch.no_grad():
+            return run(x, y)
+        """
+    )
+    assert rules(plan) == []
 
 
 def test_what_was_written_down_cannot_be_taken_back():

@@ -17,6 +17,7 @@ from triton.runtime.jit import JITFunction
 
 from . import binary
 from .trace_record import TraceEnd
+from .trace_seal import sealed
 
 if TYPE_CHECKING:
     from .trace import Session
@@ -37,28 +38,44 @@ class Compile:
 
 
 class CompiledKernel:
-    """Stands for `triton.compiler.CompiledKernel`."""
+    """Stands for `triton.compiler.CompiledKernel`. The file is given it, so it shows nothing of the tracer."""
 
     def __init__(self, session: Session, spec: dict[str, Any], job: Compile, record: Any) -> None:
-        self.__dict__.update(_session=session, _spec=spec, _job=job, _record=record, name=job.fn.__name__)
+        work = _Work(session, spec, job, record)
+        self.__dict__.update(_launch=sealed(work.launch), _answer=sealed(work.answer), name=job.fn.__name__)
 
     def _init_handles(self) -> None:
         """Loads the binary in Triton; there is nothing to load here."""
 
     def __getitem__(self, grid: Any) -> Any:
-        def runner(*args: Any, stream: Any = None) -> None:
-            rec = self._session.recorder("a compiled kernel is launched")
-            self._record(rec, self._spec, list(self._job.signature.values()), list(args), grid)
+        launch = self._launch
 
-        return runner
+        def runner(*args: Any, stream: Any = None) -> None:
+            launch(grid, args)
+
+        return sealed(runner)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._answer(name)
+
+
+class _Work:
+    """What a compiled kernel is asked for."""
+
+    def __init__(self, session: Session, spec: dict[str, Any], job: Compile, record: Any) -> None:
+        self._session, self._spec, self._job, self._record = session, spec, job, record
+
+    def launch(self, grid: Any, args: tuple[Any, ...]) -> None:
+        rec = self._session.recorder("a compiled kernel is launched")
+        self._record(rec, self._spec, list(self._job.signature.values()), list(args), grid)
+
+    def answer(self, name: str) -> Any:
         if name in _FROM_TRITON:
             return getattr(self._compiled(), name)
         if name in _FIGURES:
             return self._figures()[name]
-        if name.startswith("__"):
-            raise AttributeError(name)
         rec = self._session.recorder(f"the compiled kernel's {name} is asked for")
         rec.find("compiled-kernel", "unsupported", f"the file asks for the compiled kernel's `{name}`")
         raise TraceEnd

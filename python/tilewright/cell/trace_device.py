@@ -35,10 +35,10 @@ class DeviceProperties:
     is_integrated: int = 0
     is_multi_gpu_board: int = 0
     gcnArchName: str = ""
-    pci_bus_id: int = 0
+    pci_bus_id: int = 25
     pci_device_id: int = 0
     pci_domain_id: int = 0
-    uuid: str = "00000000-0000-0000-0000-000000000000"
+    uuid: str = "5b9c7f3a-1d42-8e60-a7f4-2c0d9e81b356"
 
 
 DEVICES: dict[str, DeviceProperties] = {

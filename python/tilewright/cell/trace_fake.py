@@ -77,6 +77,7 @@ def install(session: Session) -> None:
     FakeTensor.__deepcopy__ = sealed(_deepcopy, "__deepcopy__")
     FakeTensor.record_stream = sealed(lambda self, stream: None, "record_stream")
     FakeTensor.as_subclass = sealed(_refuse_subclass(session))
+    FakeTensor.__name__ = FakeTensor.__qualname__ = "Tensor"  # messages of the interpreter name the type
     FakeTensor.names = property(sealed(lambda self: (None,) * self.dim(), "names"))
 
     plain = torch.Tensor.data
@@ -154,7 +155,11 @@ def _install_attributes(session: Session) -> None:
                 return {key: value for key, value in _get(self, name).items() if key not in hidden}
         elif name in _AS_PLAIN and asked_by_file():
             return getattr(torch.Tensor, name)
-        return _get(self, name)
+        try:
+            return _get(self, name)
+        except AttributeError:
+            message = f"'{class_of(self).__name__}' object has no attribute '{name}'"
+            raise AttributeError(message, name=name, obj=self) from None
 
     def listing(self: FakeTensor) -> list[str]:
         return sorted({*dir(torch.Tensor), *_get(self, "__dict__")} - hidden)

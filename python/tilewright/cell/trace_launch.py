@@ -112,7 +112,7 @@ def launch(
     kwargs["instrumentation_mode"] = ""
     if kwargs["debug"]:
         rec.find("debug-kernel", "unsupported", f"kernel {fn.__name__} is compiled with debug=True")
-    _, _, _, backend, binder = fn.device_caches[driver.active.get_current_device()]
+    kernels, _, _, backend, binder = fn.device_caches[driver.active.get_current_device()]
     session.binding = True
     try:
         bound, specialization, options = binder(*args, **kwargs)
@@ -124,6 +124,7 @@ def launch(
         job = Compile(fn, *fn._pack_args(backend, kwargs, bound, specialization, options))
         session.specialised[key] = job, kernel_spec(rec, job)
     job, spec = session.specialised[key]
+    kernels.setdefault(str(key[1:]), CompiledKernel(session, spec, job, record_launch))  # as after a real launch
     if not warmup:
         values = list(bound.values())
         record_launch(rec, spec, list(job.signature.values()), values, grid(bound) if callable(grid) else grid)

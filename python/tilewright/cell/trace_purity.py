@@ -10,8 +10,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
-from .trace_conditions import Conditions
 from .trace_record import Recorder, TraceEnd
 
 if TYPE_CHECKING:
@@ -112,16 +112,19 @@ def _when(session: Session, built: Built, seconds: float = 0.0, tick: float | No
 
 
 def _elsewhere(session: Session) -> Recorder:
-    with _other_surroundings(session.conditions):
+    with _other_surroundings(session):
         built = session.build()
-        return session.call(built, session.arguments())
+        args, inputs = session.arguments()
+        versioned = [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
+        torch._C._autograd._unsafe_set_version_counter(versioned, [3] * len(versioned))
+        return session.call(built, (args, inputs))
 
 
 class _other_surroundings:
-    """Other seeds, program arguments, folder, environment, process, host and memory use, in a `with` block."""
+    """Other seeds, arguments, folder, environment, process, host, card, stream and memory use, in a `with` block."""
 
-    def __init__(self, conditions: Conditions) -> None:
-        self._conditions = conditions
+    def __init__(self, session: Session) -> None:
+        self._conditions, self._streams = session.conditions, session.streams
 
     def __enter__(self) -> None:
         self._argv, self._environ, self._folder = list(sys.argv), dict(_ENVIRON), _getcwd()
@@ -133,6 +136,7 @@ class _other_surroundings:
         torch.manual_seed(977)
         self._conditions.salt = 0x5BD3
         self._conditions.used *= 37
+        self._streams.handle = 0x7F5A_1BC0
 
     def __exit__(self, *exc: object) -> None:
         sys.argv[:] = self._argv
@@ -141,6 +145,7 @@ class _other_surroundings:
         _chdir(self._folder)
         self._conditions.salt = 0
         self._conditions.used //= 37
+        self._streams.handle = 0
 
 
 def difference(a: dict[str, Any], b: dict[str, Any]) -> int | None:

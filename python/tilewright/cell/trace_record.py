@@ -198,7 +198,10 @@ class Recorder:
 
     def buffer(self, tensor: torch.Tensor) -> int:
         """Index of the tensor's storage in the plan."""
-        storage = storage_of(tensor)
+        return self.buffer_of(storage_of(tensor))
+
+    def buffer_of(self, storage: torch.UntypedStorage) -> int:
+        """Index of a storage in the plan."""
         key = storage._cdata
         if key in self._index:
             return self._index[key]
@@ -353,14 +356,14 @@ class Recorder:
         found = self.session.addresses.find(address)
         if found is None:
             return None
-        storage, offset = found
-        key = storage._cdata
-        if key in self._index:
-            index = self._index[key]
-        else:
-            probe = self.session.tensor_over(storage)
-            index = self.buffer(probe)
-        return {"kind": "pointer", "buffer": index, "offset": offset}
+        ref, offset = found
+        # One that this call made is taken from where it is kept: a new reference to it would keep it alive for good.
+        storage = next((s for s in self._keep if s._cdata == ref.cdata), None)
+        if storage is None:
+            storage = torch.UntypedStorage._new_with_weak_ptr(ref.cdata)
+        if storage is None:
+            return None
+        return {"kind": "pointer", "buffer": self.buffer_of(storage), "offset": offset}
 
     # result -----------------------------------------------------------------------------------------------------
 
@@ -404,10 +407,9 @@ class Addresses:
             self._next += (storage.nbytes() // 512 + 1 + self._rng.randrange(1 << 16)) * 512
         return self._by_key[key]
 
-    def find(self, address: int) -> tuple[torch.UntypedStorage, int] | None:
+    def find(self, address: int) -> tuple[StorageWeakRef, int] | None:
         """The storage that an address lies in (or just behind), and the byte offset there."""
         at = bisect.bisect_right(self._starts, address) - 1
         if at < 0 or address - self._starts[at] > self._sizes[at]:
             return None
-        storage = torch.UntypedStorage._new_with_weak_ptr(self._storages[at].cdata)
-        return None if storage is None else (storage, address - self._starts[at])
+        return self._storages[at], address - self._starts[at]

@@ -112,6 +112,9 @@ _LAZY = {
 }
 
 
+_HOOKS = ("_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks")
+
+
 def _settings() -> dict[str, Any]:
     """Process-wide values that a file has no business changing."""
     return {
@@ -123,6 +126,13 @@ def _settings() -> dict[str, Any]:
         "torch.are_deterministic_algorithms_enabled()": torch.are_deterministic_algorithms_enabled(),
         "torch.backends.cudnn.enabled": torch._C._get_cudnn_enabled(),
         "torch.backends.cudnn.deterministic": torch.backends.cudnn.deterministic,
+        "torch.is_anomaly_enabled()": torch.is_anomaly_enabled(),
+        "torch.set_printoptions()": repr(vars(torch._tensor_str.PRINT_OPTS)),
+        "global module hooks": sum(len(v) for k, v in vars(torch.nn.modules.module).items() if k in _HOOKS),
+        "sys.getrecursionlimit()": sys.getrecursionlimit(),
+        "sys.getswitchinterval()": sys.getswitchinterval(),
+        "gc.isenabled()": gc.isenabled(),
+        "gc.get_threshold()": gc.get_threshold(),
         "sys.gettrace()": sys.gettrace(),
         "sys.getprofile()": sys.getprofile(),
         "torch function modes": torch._C._len_torch_function_stack(),
@@ -169,6 +179,7 @@ class Snapshot:
     def freeze(self) -> None:
         """Remembers what is there as a call of `forward` begins: `replaced_now` compares with this."""
         self._frozen = [(label, space, dict(vars(space))) for label, space, _ in self._spaces]
+        self._as_called = _settings()
 
     def replaced_now(self) -> list[str]:
         """What is replaced at this moment; it may be put back before anybody looks again."""
@@ -178,6 +189,10 @@ class Snapshot:
             if len(now) != len(before) or not all(map(operator.is_, now.values(), before.values())):
                 names += [f"{label}.{name}" for name in _changed(before, now) if not _lazy(name, before, now)]
         return names
+
+    def settings_left(self) -> list[str]:
+        """What a call of `forward` left set otherwise than it was."""
+        return _changed(self._as_called, _settings())
 
     def findings(self, session: Session) -> list[dict[str, Any]]:
         """What the candidate changed."""

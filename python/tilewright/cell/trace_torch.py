@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -32,6 +33,8 @@ class Streams:
     """
 
     def __init__(self) -> None:
+        self.handle = 0
+        """Of the default stream: another where the caller has a stream of its own."""
         self.default = Stream(self, 0)
         self.current = self.default
         self._joined: set[int] = set()
@@ -115,11 +118,17 @@ class Stream:
     def __init__(self, streams: Streams, index: int) -> None:
         self._streams = streams
         self.index = index
-        self.cuda_stream = index
-        self.stream_id = index
         self.device = DEVICE
         self.device_index = 0
         self.priority = 0
+
+    @property
+    def cuda_stream(self) -> int:
+        return self.index or self._streams.handle
+
+    @property
+    def stream_id(self) -> int:
+        return self.cuda_stream
 
     def wait_stream(self, stream: Stream) -> None:
         self._streams.order(self.index, stream.index)
@@ -221,6 +230,10 @@ def install_cuda(streams: Streams, properties: DeviceProperties) -> None:
         if stream is not None:
             streams.current = stream
 
+    def card() -> DeviceProperties:
+        """One card or another of the same kind."""
+        return replace(properties, uuid=properties.uuid[::-1], pci_bus_id=161) if streams.handle else properties
+
     answers: dict[str, Any] = {
         "is_available": lambda: True,
         "is_initialized": lambda: True,
@@ -231,7 +244,7 @@ def install_cuda(streams: Streams, properties: DeviceProperties) -> None:
         "set_device": lambda device: None,
         "_exchange_device": lambda device: 0,
         "_maybe_exchange_device": lambda device: 0,
-        "get_device_properties": lambda device=None: properties,
+        "get_device_properties": lambda device=None: card(),
         "get_device_capability": lambda device=None: capability,
         "get_device_name": lambda device=None: properties.name,
         "get_arch_list": lambda: [f"sm_{properties.major}{properties.minor}"],
@@ -242,7 +255,7 @@ def install_cuda(streams: Streams, properties: DeviceProperties) -> None:
         "ipc_collect": lambda: None,
         "manual_seed": lambda seed: None,
         "manual_seed_all": lambda seed: None,
-        "is_current_stream_capturing": lambda: False,
+        "is_current_stream_capturing": lambda: streams.handle != 0,
         "current_stream": lambda device=None: streams.current,
         "default_stream": lambda device=None: streams.default,
         "Stream": make_stream,
@@ -261,7 +274,7 @@ def install_cuda(streams: Streams, properties: DeviceProperties) -> None:
     torch.accelerator.synchronize = cuda.synchronize
     torch.Generator = Generator
     torch.compile = sealed(_compile, "compile")
-    torch._C._cuda_getCurrentRawStream = sealed(lambda device: streams.current.index, "_cuda_getCurrentRawStream")
+    torch._C._cuda_getCurrentRawStream = sealed(lambda device: streams.current.cuda_stream, "_cuda_getCurrentRawStream")
 
 
 def _install_library() -> None:

@@ -1,0 +1,25 @@
+"""Stores numbers at odd addresses."""
+
+import torch
+import triton
+import triton.language as tl
+
+LARGE: tl.constexpr = tl.constexpr(100_000)
+
+
+@triton.jit
+def add_one(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    m = i < n
+    value = tl.load(x + i, mask=m) + 1.0
+    tl.store(y + i, value, mask=m)
+    if n > LARGE:
+        odd = y.to(tl.pointer_type(tl.int8)) + 1
+        tl.store(odd.to(tl.pointer_type(tl.float32)) + i, value, mask=i < n - 1)
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        add_one[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+        return y

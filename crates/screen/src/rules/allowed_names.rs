@@ -115,6 +115,10 @@ const TRITON: [&str; 19] = [
     "triton.must_use_result",
 ];
 
+/// Names of `logging` that write a message.
+const LOGGING: &str = " getLogger Logger LoggerAdapter NullHandler debug info warning warn error critical exception log \
+    DEBUG INFO WARNING ERROR CRITICAL NOTSET ";
+
 pub(super) fn path(checker: &mut Checker<'_, '_>, path: &str, at: TextSize) {
     let known = match path.split_once('.') {
         Some(("torch", name)) if name.contains('.') => {
@@ -123,6 +127,7 @@ pub(super) fn path(checker: &mut Checker<'_, '_>, path: &str, at: TextSize) {
         // `torch-compute` has its own list of the names directly in torch.
         Some(("torch", name)) => !name.starts_with(|c: char| c.is_ascii_uppercase()) || is_class(path),
         Some(("triton", _)) => below_any(path, &TRITON),
+        Some(("logging", name)) => LOGGING.contains(&format!(" {name} ")),
         _ => true,
     };
     let known = known || PATH_RULES.iter().any(|rule| rule.covers(path));

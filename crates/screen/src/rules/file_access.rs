@@ -26,6 +26,8 @@ pub(crate) const RULE: PathRule = PathRule {
         "tempfile",
         "fileinput",
         "mmap",
+        "logging.FileHandler",
+        "logging.handlers",
         "sqlite3",
         "dbm",
         "torch.load",

@@ -29,7 +29,18 @@ const TO_TEXT: [&str; 5] = ["builtins.repr", "builtins.str", "builtins.ascii", "
 /// Whether a call is talk: its arguments become text for people.
 pub(super) fn is_talk(checker: &Checker<'_, '_>, call: &ExprCall, scope: ScopeId) -> bool {
     let talks = ["warnings.warn", "logging", "builtins.print", "torch._check", "torch._assert"];
-    checker.names.paths(&call.func, scope).iter().any(|path| below_any(path, &talks))
+    if checker.names.paths(&call.func, scope).iter().any(|path| below_any(path, &talks)) {
+        return true;
+    }
+    // `logger.info(…)`, `self.log.debug(…)`
+    let Expr::Attribute(method) = &*call.func else { return false };
+    let name = match &*method.value {
+        Expr::Name(name) => name.id.as_str(),
+        Expr::Attribute(attribute) => attribute.attr.as_str(),
+        _ => return false,
+    };
+    let levels = ["debug", "info", "warning", "error", "critical", "exception", "log"];
+    levels.contains(&&*method.attr) && name.to_ascii_lowercase().contains("log")
 }
 
 pub(super) fn call(checker: &mut Checker<'_, '_>, call: &ExprCall, scope: ScopeId) {

@@ -33,6 +33,10 @@ enum Command {
     Screen(ScreenArgs),
     /// Print the manual of a rule, or the list of all rules
     Rule(RuleArgs),
+    /// Check that a problem tells right from wrong: what knows no answer must fail
+    ///
+    /// Exit status, under the first profile: 0 ok, 1 degenerate or precision-blind, 2 usage, 3 the problem is defective.
+    Controls(Box<ControlsArgs>),
     /// Say what this machine can do: sandbox layers, torch, Triton, GPUs
     Doctor(DoctorArgs),
     /// Print the JSON schema of a document
@@ -99,6 +103,23 @@ pub(crate) struct AuditArgs {
     /// Precision profile, by name or as a TOML file; repeat for several, the first one decides
     #[arg(long = "profile", value_name = "NAME", default_value = "tilewright-1")]
     pub(crate) profiles: Vec<String>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ControlsArgs {
+    /// Problem files in KernelBench format
+    #[arg(value_name = "PROBLEM", required = true)]
+    pub(crate) problems: Vec<Utf8PathBuf>,
+    /// Precision profile, by name or as a TOML file; the first one gives the exit status [default: all]
+    #[arg(long = "profile", value_name = "NAME")]
+    pub(crate) profiles: Vec<String>,
+    /// Print one Markdown table of all problems
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
     #[command(flatten)]
     pub(crate) run: RunArgs,
     #[command(flatten)]
@@ -202,6 +223,7 @@ pub(crate) enum Document {
     Verdict,
     Profile,
     Audit,
+    Controls,
     Screen,
 }
 
@@ -212,6 +234,7 @@ impl Cli {
             Command::Audit(args) => commands::audit::run(&args),
             Command::Screen(args) => commands::screen::run(&args),
             Command::Rule(args) => commands::rule::run(&args),
+            Command::Controls(args) => commands::controls::run(&args),
             Command::Doctor(args) => commands::doctor::run(&args),
             Command::Schema(args) => commands::schema::run(&args),
             Command::Executor(args) => commands::executor::run(&args),

@@ -1,6 +1,7 @@
 //! What a person sees. Data goes to stdout through here, talk goes to stderr.
 
 mod audit;
+mod controls;
 
 use std::fmt::Write as _;
 
@@ -10,6 +11,7 @@ use tilewright_contract::{Fault, Metrics, Opinion, OpinionAnswer, ProfileOutcome
 use tilewright_verify::arch_name;
 
 pub(crate) use audit::audit;
+pub(crate) use controls::{certificate, certificates_as_markdown};
 
 /// A verdict on a terminal: what was decided, why, the worst element, resources, time by stage, the next thing to try.
 pub(crate) fn verdict(verdict: &Verdict) -> String {

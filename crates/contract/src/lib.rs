@@ -2,6 +2,7 @@
 //!
 //! Each document is versioned (`schema`), and its JSON schema is generated into `docs/reference/`.
 
+mod controls;
 mod dtype;
 mod finding;
 mod kernel;
@@ -15,6 +16,7 @@ mod screen;
 mod tensor;
 mod verdict;
 
+pub use controls::{Certificate, Control, ControlKind, Mark, ProfileCertificate};
 pub use dtype::Dtype;
 pub use finding::{Finding, Tier};
 pub use kernel::{CompiledKernel, Constexpr, KernelSpec, LaunchOptions, Param, Resources, Target};

@@ -1,7 +1,8 @@
 //! Groups of neighbouring elements: the unit in which errors are scaled, and in which large outputs are read.
 
-/// Shortest group, unless the whole output is shorter.
-pub(crate) const SHORT: usize = 256;
+/// Shortest group, unless the whole output is shorter. A tensor of fewer elements takes its scale from all calls of a case
+/// and regime.
+pub const SHORT: usize = 256;
 /// Longest group.
 const LONG: usize = 1 << 16;
 

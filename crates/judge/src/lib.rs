@@ -17,6 +17,7 @@ mod value;
 
 pub use compare::{Comparison, JudgeError, judge};
 pub use diagnose::{Cause, Evidence, diagnose, precision_hint};
+pub use groups::SHORT as POOLED_BELOW;
 pub use output::check_output;
 pub use profiles::{DEFAULT_PROFILE, profile, profile_names};
 pub use stochastic::{FEWEST_DRAWS, judge_stochastic};

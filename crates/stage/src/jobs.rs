@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use tempfile::TempDir;
 use tilewright_cell::Limits;
@@ -188,6 +189,15 @@ impl Stage {
     ///
     /// [`StageError::Candidate`] means the problem: `problem` (no usable file), `too-large`, `no-device`, `unsupported`.
     pub fn oracle(&self, request: &OracleRequest) -> Result<OracleData, StageError> {
+        self.ask_oracle("oracle", request)
+    }
+
+    /// A job that takes an oracle's request.
+    pub(crate) fn ask_oracle<T: DeserializeOwned>(
+        &self,
+        kind: &'static str,
+        request: &OracleRequest,
+    ) -> Result<T, StageError> {
         let mut limits = self.options.limits.oracle.clone();
         limits.memory_bytes = limits.memory_bytes.saturating_add(request.max_bytes);
         limits.disk_bytes = limits.disk_bytes.saturating_add(request.max_bytes);
@@ -197,7 +207,7 @@ impl Stage {
             Weights::Random => ("random", 0),
             Weights::Init { seed } => ("init", seed),
         };
-        let (mut job, scratch) = self.job("oracle", &limits, |_| {
+        let (mut job, scratch) = self.job(kind, &limits, |_| {
             json!({
                 "problem": problem,
                 "seed": request.seed,
@@ -212,7 +222,7 @@ impl Stage {
             })
         })?;
         job.trusted = true;
-        Ok(self.answer("oracle", (job, scratch))?.value)
+        Ok(self.answer(kind, (job, scratch))?.value)
     }
 
     /// Plans of what `ModelNew.forward` does. Hostile: each plan is consistent in itself, and no more is known of it.

@@ -6,6 +6,7 @@
 
 mod cache;
 mod compile;
+mod controls;
 mod data;
 mod error;
 mod jobs;
@@ -14,6 +15,7 @@ mod runner;
 
 pub use cache::Cache;
 pub use compile::{Binary, Compiled, Ttir};
+pub use controls::{ControlResults, Controls};
 pub use data::DataFile;
 pub use error::{Failure, StageError};
 pub use jobs::{

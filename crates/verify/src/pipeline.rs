@@ -88,6 +88,8 @@ impl Verifier {
         draft.spent("oracle", problem.seconds, false);
         let oracle = problem.oracle.as_ref().map_err(Clone::clone)?;
         oracle.data.notes.iter().for_each(|note| draft.note(note.clone()));
+        let profile = self.options.profiles.first().map_or("", |profile| &profile.name);
+        problem.degenerate.iter().for_each(|free| draft.note(format!("degenerate: {free} passes under {profile}")));
         let cut = draft.stage("screen", || tilewright_screen::cut(source))?;
         draft.see(&cut.findings);
         stop_at(&proofs(&cut.findings))?;

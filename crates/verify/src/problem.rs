@@ -3,8 +3,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use tilewright_contract::{Blob, CandidateId, OracleData, VerdictKind};
-use tilewright_stage::{DataFile, OracleRequest, StageError, Weights};
+use tilewright_stage::{Controls, DataFile, OracleRequest, StageError, Weights};
 
+use crate::controls::free_passes;
 use crate::draft::Stop;
 use crate::options::Options;
 use crate::pipeline::Verifier;
@@ -22,6 +23,8 @@ pub struct Problem {
     /// Unrelated to every input seed.
     pub(crate) init_seed: u64,
     pub(crate) seconds: f64,
+    /// What passes without the answer under the deciding profile, as `zeros (output)`.
+    pub(crate) degenerate: Vec<String>,
 }
 
 /// Oracle data with the bytes that its blobs refer to.
@@ -49,11 +52,17 @@ impl Verifier {
     pub fn load(&self, path: &Path) -> Problem {
         let start = std::time::Instant::now();
         let source = std::fs::read(path).unwrap_or_default();
+        let oracle = self.oracle(path, Weights::Random);
+        let degenerate = match (&oracle, self.options.profiles.first()) {
+            (Ok(oracle), Some(profile)) => free_passes(oracle, profile),
+            _ => Vec::new(),
+        };
         Problem {
             path: path.to_owned(),
             id: identify(path, &source),
             text: String::from_utf8_lossy(&source).into_owned(),
-            oracle: self.oracle(path, Weights::Random),
+            oracle,
+            degenerate,
             initial: Mutex::new(None),
             init_seed: derive(self.options.seed, b"init"),
             seconds: start.elapsed().as_secs_f64(),
@@ -62,41 +71,69 @@ impl Verifier {
 
     /// Oracle data of a problem under one rule for its weights.
     pub(crate) fn oracle(&self, path: &Path, weights: Weights) -> Result<OracleSet, Stop> {
+        let (data, bytes, file) = self.ask(path, weights, |request| self.stage.oracle(request))?;
+        OracleSet::new(data, bytes, file)
+    }
+
+    /// Oracle data under fresh weights, and the problem's controls, whose blobs lie in the same bytes.
+    pub(crate) fn control_data(&self, path: &Path) -> Result<(OracleSet, Controls), Stop> {
+        let ((data, controls), bytes, file) =
+            self.ask(path, Weights::Random, |request| self.stage.controls(request))?;
+        let set = OracleSet::new(data, bytes, file)?;
+        set.check(controls.blobs())?;
+        Ok((set, controls))
+    }
+
+    /// Has a job write a data file; gives its answer, and what it wrote.
+    fn ask<T>(
+        &self,
+        path: &Path,
+        weights: Weights,
+        job: impl FnOnce(&OracleRequest) -> Result<T, StageError>,
+    ) -> Result<(T, Vec<u8>, DataFile), Stop> {
         let io = |error: std::io::Error| Stop::infrastructure(format!("failed to keep oracle data: {error}"));
         let private = std::fs::Permissions::from_mode(0o700);
         let folder =
             tempfile::Builder::new().prefix("tilewright-oracle-").permissions(private).tempdir().map_err(io)?;
         let data_path = folder.path().join("data");
-        let data = self
-            .stage
-            .oracle(&OracleRequest {
-                problem: path.to_owned(),
-                seed: derive(self.options.seed, b"inputs"),
-                trials: self.options.trials,
-                regimes: true,
-                device: oracle_device(&self.options),
-                max_bytes: max_bytes(),
-                threads: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
-                data: data_path.clone(),
-                weights,
-            })
-            .map_err(problem_stop)?;
-        if let Some(defect) = &data.defect {
-            return Err(Stop::new(VerdictKind::ProblemDefect, "problem", defect.clone()));
-        }
+        let answer = job(&OracleRequest {
+            problem: path.to_owned(),
+            seed: derive(self.options.seed, b"inputs"),
+            trials: self.options.trials,
+            regimes: true,
+            device: oracle_device(&self.options),
+            max_bytes: max_bytes(),
+            threads: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+            data: data_path.clone(),
+            weights,
+        })
+        .map_err(problem_stop)?;
         let bytes = std::fs::read(&data_path).map_err(io)?;
         let file = DataFile::open(&data_path).map_err(io)?;
         // From here on the data lies in this process alone, whatever becomes of it.
         drop(folder);
-        let set = OracleSet { data, bytes, file };
-        if set.blobs().any(|blob| blob.offset.saturating_add(blob.nbytes) > set.bytes.len() as u64) {
-            return Err(Stop::infrastructure("the oracle names data that it did not write"));
-        }
-        Ok(set)
+        Ok((answer, bytes, file))
     }
 }
 
 impl OracleSet {
+    /// Checks what the oracle answered against what it wrote. A defect of the problem is an error.
+    fn new(data: OracleData, bytes: Vec<u8>, file: DataFile) -> Result<Self, Stop> {
+        if let Some(defect) = &data.defect {
+            return Err(Stop::new(VerdictKind::ProblemDefect, "problem", defect.clone()));
+        }
+        let set = Self { data, bytes, file };
+        set.check(set.blobs())?;
+        Ok(set)
+    }
+
+    fn check(&self, mut blobs: impl Iterator<Item = Blob>) -> Result<(), Stop> {
+        if blobs.any(|blob| blob.offset.saturating_add(blob.nbytes) > self.bytes.len() as u64) {
+            return Err(Stop::infrastructure("the oracle names data that it did not write"));
+        }
+        Ok(())
+    }
+
     fn blobs(&self) -> impl Iterator<Item = Blob> {
         let trials = self.data.cases.iter().flat_map(|case| &case.trials);
         trials.flat_map(|trial| {

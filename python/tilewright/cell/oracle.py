@@ -57,12 +57,17 @@ def warm() -> None:
 def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     """Handle one job; `scratch` is not used."""
     del scratch
+    return answer(request, Oracle)
+
+
+def answer(request: dict[str, Any], kind: type[Oracle]) -> dict[str, Any]:
+    """The answer of an oracle of this kind, or an error document."""
     path = request["problem"]
     try:
         _check_device(request["device"])
         torch.set_num_threads(max(int(request.get("threads") or 1), 1))
         with open(request["data"], "wb", buffering=1 << 20) as file:
-            return Oracle(request, DataFile(file)).answer()
+            return kind(request, DataFile(file)).answer()
     except ProblemError as error:
         return _error(error.kind, error, str(error), error.line)
     except DoesNotFit as error:

@@ -155,7 +155,9 @@ def _view(ref: dict[str, Any], flat: torch.Tensor) -> torch.Tensor:
 
 def tensor_bytes(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor's elements in logical order as bytes on the CPU."""
-    return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+    dense = tensor.detach().cpu().contiguous()
+    # Of a single element, "contiguous" may still say another stride.
+    return dense.as_strided((dense.numel(),), (1,)).view(torch.uint8)
 
 
 class DataFile:

@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod audit;
+pub(crate) mod controls;
 pub(crate) mod doctor;
 pub(crate) mod executor;
 pub(crate) mod rule;

@@ -2,7 +2,7 @@ use std::process::ExitCode;
 
 use schemars::schema_for;
 use tilewright_audit::Audit;
-use tilewright_contract::{Plan, Profile, Screening, Verdict};
+use tilewright_contract::{Certificate, Plan, Profile, Screening, Verdict};
 
 use crate::args::{Document, SchemaArgs};
 
@@ -13,6 +13,7 @@ pub(crate) fn run(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
         Document::Profile => schema_for!(Profile),
         Document::Screen => schema_for!(Screening),
         Document::Audit => schema_for!(Audit),
+        Document::Controls => schema_for!(Certificate),
     };
     println!("{}", serde_json::to_string_pretty(&schema)?);
     Ok(ExitCode::SUCCESS)

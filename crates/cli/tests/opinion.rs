@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../author/tests/support/server.rs"]
+#[expect(dead_code, reason = "this program uses a part")]
 mod server;
 
 use std::fs;

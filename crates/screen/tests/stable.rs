@@ -147,7 +147,7 @@ fn reformatted(text: &str, tokens: &[Token], choices: &[u8]) -> (String, BTreeMa
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 32, ..ProptestConfig::default() })]
 
     #[test]
     fn renaming_a_name_changes_nothing(which: prop::sample::Index, name: prop::sample::Index) {

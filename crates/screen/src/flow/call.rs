@@ -4,13 +4,24 @@ use ruff_python_ast::{Expr, ExprCall, Parameters};
 use ruff_text_size::{Ranged, TextRange};
 use smallvec::SmallVec;
 
-use super::engine::{Engine, ObjectKind};
+use super::engine::{Body, Engine, ObjectKind};
 use super::intern::Sym;
 use super::library::{self, Gives};
-use super::value::{COMPUTED, ClassId, Effect, Guard, ObjId, Set, UnitId, Value};
+use super::value::{COMPUTED, ClassId, Effect, Guard, ObjId, STATE, Set, UnitId, Value};
 
 /// Calls that lead straight to other calls, through partials, properties and the like.
 const MOST_DEPTH: u32 = 12;
+
+/// Who calls a function that was handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Back {
+    /// A library that passes numbers, and what else it was given: `triton.heuristics`.
+    Known,
+    /// Torch, with tensors, when `forward` runs.
+    Hook,
+    /// Nobody knows who, when and with what.
+    Unknown,
+}
 
 /// The arguments of a call.
 #[derive(Debug, Clone, Default)]
@@ -188,7 +199,11 @@ impl<'a> Engine<'_, 'a> {
             Value::Function(unit) => (Effect::Clear, self.apply(unit, None, args)),
             Value::Bound(unit, class) => (Effect::Clear, self.apply(unit, Some(Value::Instance(class)), args)),
             Value::OfClass(unit, class) => (Effect::Clear, self.apply(unit, Some(Value::Class(class)), args)),
-            Value::Class(class) => (self.construct(class, args, place), Set::of(Value::Instance(class))),
+            Value::Class(class) => {
+                let (effect, mut made) = self.meta_call(class, args, place);
+                made.add(Value::Instance(class));
+                (effect.max(self.construct(class, args, place)), made)
+            }
             Value::Instance(class) => self.call_instance(class, args, place),
             Value::Super(..) => (Effect::Unknown, Set::unknown()),
             // `kernel.warmup(…)`
@@ -222,7 +237,7 @@ impl<'a> Engine<'_, 'a> {
                 let row = self.method_row(name);
                 let plain = library::is_plain_method(self.interner.text(name));
                 let effect = if plain || row.effect == Effect::Clear { Effect::Clear } else { Effect::Unknown };
-                let effect = effect.max(self.call_back(args, place));
+                let effect = effect.max(self.call_back(args, Back::Unknown));
                 let mut result = Set::unknown();
                 args.all().for_each(|set| {
                     result.join(set);
@@ -230,7 +245,7 @@ impl<'a> Engine<'_, 'a> {
                 (effect, result)
             }
             Value::Unknown => {
-                let effect = Effect::Unknown.max(self.call_back(args, place));
+                let effect = Effect::Unknown.max(self.call_back(args, Back::Unknown));
                 let mut result = Set::unknown();
                 args.all().for_each(|set| {
                     result.join(set);
@@ -238,7 +253,7 @@ impl<'a> Engine<'_, 'a> {
                 (effect, result)
             }
             Value::Any => {
-                self.call_back(args, place);
+                self.call_back(args, Back::Unknown);
                 let mut result = Set::unknown();
                 result.add(Value::Tensor(COMPUTED));
                 (Effect::Compute, result)
@@ -254,10 +269,44 @@ impl<'a> Engine<'_, 'a> {
         let guard = self.reached();
         self.reach(unit, guard);
         let result = self.units[unit as usize].result;
-        self.read(result)
+        let set = self.read(result);
+        match self.units[unit as usize].body {
+            // A coroutine gives its result to who awaits it, or drives it by hand.
+            Body::Function(def) if def.is_async => {
+                let object = self.object(def.range(), 7, ObjectKind::Container);
+                let rest = self.objects[object as usize].rest;
+                self.write(rest, &set);
+                Set::of(Value::Object(object))
+            }
+            _ => set,
+        }
     }
 
-    fn bind_parameters(&mut self, unit: UnitId, parameters: &'a Parameters, receiver: Option<Value>, args: &Args) {
+    /// What the `__call__` of a class's metaclass does instead of making an instance.
+    fn meta_call(&mut self, class: ClassId, args: &Args, place: TextRange) -> (Effect, Set) {
+        let (mut effect, mut made) = (Effect::Clear, Set::default());
+        let name = self.sym("__call__");
+        for &meta in self.classes[class as usize].meta.clone().values() {
+            let Value::Class(meta) = meta else { continue };
+            let method = self.instance_attribute(meta, name, place);
+            for &value in method.values() {
+                if let Value::Bound(unit, _) = value {
+                    made.join(&self.apply(unit, Some(Value::Class(class)), args));
+                } else if matches!(value, Value::Unknown | Value::Any) {
+                    effect = Effect::Unknown;
+                }
+            }
+        }
+        (effect, made)
+    }
+
+    pub(super) fn bind_parameters(
+        &mut self,
+        unit: UnitId,
+        parameters: &'a Parameters,
+        receiver: Option<Value>,
+        args: &Args,
+    ) {
         let scope = self.units[unit as usize].scope;
         let plain = Set::plain();
         let mut given = receiver.map(Set::of).into_iter().chain(args.positional.iter().cloned());
@@ -335,6 +384,7 @@ impl<'a> Engine<'_, 'a> {
     }
 
     fn construct(&mut self, class: ClassId, args: &Args, place: TextRange) -> Effect {
+        self.operators(class);
         let mut effect = Effect::Clear;
         let mut own = false;
         for name in ["__new__", "__init__", "__post_init__"] {
@@ -377,10 +427,12 @@ impl<'a> Engine<'_, 'a> {
         if known { (effect, result) } else { (Effect::Unknown, Set::unknown()) }
     }
 
-    /// What `a + b` and the like call on instances.
-    pub(super) fn operators(&mut self, class: ClassId, result: &mut Set) {
+    /// Methods that Python calls by itself, for `a + b`, `for`, `len`, `with` and the like: what they give. They may run
+    /// wherever an instance is used, which is not looked for.
+    pub(super) fn operators(&mut self, class: ClassId) -> Set {
         let scope = self.classes[class as usize].scope;
         let names: Vec<&str> = self.scopes.get(scope).bindings.keys().copied().collect();
+        let mut result = Set::default();
         for name in names {
             let dunder = name.starts_with("__") && !matches!(name, "__init__" | "__call__" | "__new__" | "__class__");
             if !dunder {
@@ -391,10 +443,13 @@ impl<'a> Engine<'_, 'a> {
             for &value in self.read(cell).values() {
                 if let Value::Function(unit) = value {
                     let set = self.apply(unit, Some(Value::Instance(class)), &Args::any(Set::unknown()));
+                    let guard = self.reached().max(Guard::Settled);
+                    self.reach(unit, guard);
                     result.join(&set);
                 }
             }
         }
+        result
     }
 
     fn call_object(&mut self, object: ObjId, args: &Args, place: TextRange) -> (Effect, Set) {
@@ -464,8 +519,14 @@ impl<'a> Engine<'_, 'a> {
         (row.effect, result.opened(row.open || open))
     }
 
-    /// A library calls functions among its arguments, or among their elements: back into the file, or torch.
-    pub(super) fn call_back(&mut self, args: &Args, place: TextRange) -> Effect {
+    /// A library calls functions among its arguments, or among their elements: back into the file, or torch. Those of the
+    /// file may be reached from `forward` at least so, also where they are handed over at import.
+    pub(super) fn call_back(&mut self, args: &Args, back: Back) -> Effect {
+        let (least, mut data) = match back {
+            Back::Known => (Guard::Settled, Set::plain()),
+            Back::Hook => (Guard::Settled, Set::of(Value::Tensor(STATE))),
+            Back::Unknown => (Guard::Open, Set::unknown()),
+        };
         let mut effect = Effect::Clear;
         let mut given = Set::default();
         args.all().for_each(|set| {
@@ -478,15 +539,11 @@ impl<'a> Engine<'_, 'a> {
             }
         }
         given.join(&inner);
-        let data: Set = {
-            let mut data = Set::of(Value::Plain);
-            for &value in given.values() {
-                if matches!(value, Value::Tensor(_) | Value::Unknown) {
-                    data.add(value);
-                }
+        for &value in given.values() {
+            if matches!(value, Value::Tensor(_) | Value::Unknown) {
+                data.add(value);
             }
-            data
-        };
+        }
         let before = (self.guard, self.unit);
         for &value in given.values() {
             match value {
@@ -496,8 +553,8 @@ impl<'a> Engine<'_, 'a> {
                         Value::Function(unit) | Value::Bound(unit, _) | Value::OfClass(unit, _) => unit,
                         _ => continue,
                     };
-                    self.invoke(value, &Args::any(data.clone()), place, false);
-                    let guard = self.reached().max(Guard::Settled);
+                    self.invoke(value, &Args::any(data.clone()), TextRange::default(), false);
+                    let guard = self.reached().max(least);
                     self.reach(unit, guard);
                 }
                 Value::Path(path) if self.known_call(path).row.effect == Effect::Compute => effect = Effect::Compute,
@@ -509,7 +566,7 @@ impl<'a> Engine<'_, 'a> {
                 }
                 Value::Any => effect = Effect::Compute,
                 Value::Object(object) if self.objects[object as usize].kind == ObjectKind::Partial => {
-                    effect = effect.max(self.call_object(object, &Args::any(data.clone()), place).0);
+                    effect = effect.max(self.call_object(object, &Args::any(data.clone()), TextRange::default()).0);
                 }
                 _ => {}
             }

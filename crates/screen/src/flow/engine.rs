@@ -95,6 +95,8 @@ pub(super) struct Cell {
 pub(super) struct Class {
     pub(super) scope: ScopeId,
     pub(super) bases: Set,
+    /// Its metaclass, if it names one.
+    pub(super) meta: Set,
 }
 
 /// A container, an iterator, a partial or a namespace, known by the place that makes it.
@@ -427,7 +429,11 @@ impl<'s, 'a> Engine<'s, 'a> {
             return class;
         }
         let id = self.classes.len() as ClassId;
-        self.classes.push(Class { scope: self.scopes.opened_by(def.range()), bases: Set::default() });
+        self.classes.push(Class {
+            scope: self.scopes.opened_by(def.range()),
+            bases: Set::default(),
+            meta: Set::default(),
+        });
         self.classes_by_place.insert(def.range(), id);
         id
     }

@@ -100,7 +100,10 @@ impl<'a> Engine<'_, 'a> {
                 None => self.comprehension(expr.range(), &comp.generators, &[&comp.value]),
             },
             Expr::Starred(starred) => self.expr(&starred.value),
-            Expr::Await(wait) => self.expr(&wait.value),
+            Expr::Await(wait) => {
+                let coroutine = self.expr(&wait.value);
+                self.iterate(&coroutine)
+            }
             Expr::Yield(give) => {
                 let set = give.value.as_deref().map_or_else(Set::plain, |value| self.expr(value));
                 self.yields(&set);
@@ -258,7 +261,10 @@ impl<'a> Engine<'_, 'a> {
         for set in operands {
             for &value in set.values() {
                 match value {
-                    Value::Instance(class) => self.operators(class, &mut result),
+                    Value::Instance(class) => {
+                        let set = self.operators(class);
+                        result.join(&set);
+                    }
                     Value::Object(_) => {
                         result.add(value);
                     }

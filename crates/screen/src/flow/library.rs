@@ -405,7 +405,7 @@ fn called_instance(path: &str) -> Call {
 pub(super) fn is_layer_tensor(path: &str) -> Option<bool> {
     let of = path.rfind("().")?;
     let (object, name) = (&path[..of], &path[of + 3..]);
-    let layer = object.starts_with("torch.nn.") && !object.contains("()");
+    let layer = object.starts_with("torch.nn.") && !object.contains("()") && !name.starts_with('_');
     let known = MODULE_METHODS.has(name) || name.ends_with("_hook") || matches!(name, "forward" | "__call__");
     (layer && !known).then(|| !LAYER_NUMBERS.has(name))
 }

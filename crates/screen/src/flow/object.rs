@@ -2,6 +2,7 @@
 
 use ruff_text_size::TextRange;
 
+use super::call::Back;
 use super::engine::{Engine, Kind, MAIN, ObjectKind};
 use super::intern::Sym;
 use super::library::{self, Attribute};
@@ -14,7 +15,7 @@ const MOST_BASES: usize = 16;
 /// Functions may have attributes too; their cells are kept beside those of classes.
 const FUNCTION: ClassId = 1 << 31;
 
-impl Engine<'_, '_> {
+impl<'a> Engine<'_, 'a> {
     // Elements ---------------------------------------------------------------------------------------------------
 
     /// Constant keys that a set surely consists of, as they are kept in objects.
@@ -171,8 +172,15 @@ impl Engine<'_, '_> {
                 Value::Plain | Value::Int(_) | Value::Str(_) => {
                     found.add(Value::Plain);
                 }
-                Value::Class(_) => {
+                Value::Class(class) => {
                     found.add(value);
+                    let name = self.sym("__class_getitem__");
+                    for &method in self.class_variable(class, name).unwrap_or_default().values() {
+                        if let Value::Function(unit) = method {
+                            let args = super::call::Args::of([index.clone()]);
+                            found.join(&self.apply(unit, Some(value), &args));
+                        }
+                    }
                 }
                 Value::Any => {
                     found.add(Value::Any);
@@ -466,7 +474,6 @@ impl Engine<'_, '_> {
             let (cell, any) = (self.attribute_cell(class, attr), self.attribute_cell(class, self.any_name));
             found.join(&self.read(cell));
             found.join(&self.read(any));
-            known = !found.is_empty();
         }
         for &class in own.iter().skip(skip) {
             if class != receiver {
@@ -479,7 +486,8 @@ impl Engine<'_, '_> {
                 break;
             }
         }
-        if known {
+        // Where an instance has it only at times, what its class has counts too.
+        if known || !found.is_empty() {
             return found;
         }
         for base in foreign {
@@ -521,6 +529,7 @@ impl Engine<'_, '_> {
             let mut found = Set::default();
             let setup = self.sym("setup_context");
             let mut apart = false;
+            self.backward(class);
             for &class in &own {
                 if let Some(set) = self.class_variable(class, setup) {
                     let args = super::call::Args::any(Set::of(Value::Tensor(STATE)));
@@ -568,6 +577,20 @@ impl Engine<'_, '_> {
             }
         }
         found
+    }
+
+    /// The backward pass of an `autograd.Function`: its launches count as uses, but `forward` does not reach it.
+    fn backward(&mut self, class: ClassId) {
+        let name = self.sym("backward");
+        for &value in self.class_variable(class, name).unwrap_or_default().values() {
+            if let Value::Function(unit) = value
+                && let Some(parameters) = self.units[unit as usize].parameters()
+            {
+                let args = super::call::Args::any(Set::of(Value::Tensor(STATE)));
+                self.bind_parameters(unit, parameters, Some(Value::Instance(class)), &args);
+                self.reach(unit, Guard::Never);
+            }
+        }
     }
 
     pub(super) fn is_path(&self, value: Value, path: &str) -> bool {
@@ -631,6 +654,10 @@ impl Engine<'_, '_> {
                     self.store(object, &key, value);
                 }
                 Value::Tensor(origin) => self.copy(origin, value),
+                // A library may call what it is given.
+                Value::Path(_) | Value::Unknown => {
+                    self.call_back(&super::call::Args::of([value.clone()]), Back::Unknown);
+                }
                 _ => {}
             }
         }

@@ -2,7 +2,7 @@
 
 use ruff_text_size::TextRange;
 
-use super::call::Args;
+use super::call::{Args, Back};
 use super::engine::{Body, Engine, Known, ObjectKind};
 use super::intern::Sym;
 use super::library::Gives;
@@ -127,7 +127,8 @@ impl<'a> Engine<'_, 'a> {
             }
         }
         if row.calls {
-            effect = effect.max(self.call_back(args, place));
+            let hook = self.interner.text(path).ends_with("_hook");
+            effect = effect.max(self.call_back(args, if hook { Back::Hook } else { Back::Known }));
         }
         let mut result = match row.gives {
             Gives::Plain => {
@@ -642,7 +643,7 @@ impl<'a> Engine<'_, 'a> {
             }
             "values" | "copy" | "children" | "modules" | "__iter__" => clear(Set::of(Value::Object(object))),
             "keys" => clear(Set::of(Value::Object(object))),
-            "popitem" | "popleft" | "__next__" | "send" => {
+            "popitem" | "popleft" | "__next__" | "send" | "throw" | "close" => {
                 let each = self.elements(object);
                 clear(each.opened(true))
             }
@@ -665,7 +666,7 @@ impl<'a> Engine<'_, 'a> {
                 for set in args.all().cloned().collect::<Vec<_>>() {
                     self.add_to(object, &set);
                 }
-                (self.call_back(args, place), Set::of(Value::Object(object)))
+                (self.call_back(args, Back::Known), Set::of(Value::Object(object)))
             }
             _ if kind == ObjectKind::Namespace || kind == ObjectKind::Globals => (Effect::Unknown, Set::unknown()),
             _ => {

@@ -6,9 +6,9 @@ use ruff_python_ast::{
 };
 use ruff_text_size::Ranged;
 
-use super::call::Args;
+use super::call::{Args, Back};
 use super::engine::{Body, Engine, Kind, MAIN, ObjectKind};
-use super::value::{Effect, Guard, Set, Value};
+use super::value::{Effect, Guard, STATE, Set, Value};
 use crate::scope::is_main_guard;
 
 /// How a block may be left early, and how the places where that happens are reached.
@@ -208,6 +208,10 @@ impl<'a> Engine<'_, 'a> {
                         let (effect, _) = self.invoke_all(&method, &args, target.range());
                         self.note(target.range(), effect, base.open);
                     }
+                }
+                // A library may call what it is given: `self._forward_hooks[0] = hook`.
+                Value::Path(_) | Value::Unknown => {
+                    self.call_back(&Args::of([value.clone()]), Back::Unknown);
                 }
                 _ => {}
             }
@@ -432,6 +436,11 @@ impl<'a> Engine<'_, 'a> {
         if let Expr::Attribute(attribute) = &decorator.expression
             && matches!(&*attribute.attr, "setter" | "getter" | "deleter")
         {
+            // What it does is done where the attribute is set.
+            if let (Some(unit), Some(class)) = (unit, self.class) {
+                self.apply(unit, Some(Value::Instance(class)), &Args::any(Set::of(Value::Tensor(STATE))));
+                self.reach(unit, Guard::Settled);
+            }
             return value;
         }
         let (effect, mut result) = self.invoke_all(&callee, &Args::of([value.clone()]), decorator.range());
@@ -453,7 +462,15 @@ impl<'a> Engine<'_, 'a> {
                 bases.join(&set);
             }
             for keyword in &arguments.keywords {
-                self.expr(&keyword.value);
+                let set = self.expr(&keyword.value);
+                if keyword.arg.as_deref() == Some("metaclass") {
+                    self.classes[class as usize].meta.join(&set);
+                    for &value in set.values() {
+                        if let Value::Class(meta) = value {
+                            self.operators(meta);
+                        }
+                    }
+                }
             }
         }
         self.classes[class as usize].bases.join(&bases);

@@ -2,7 +2,7 @@ use ruff_text_size::TextSize;
 use tilewright_contract::Tier;
 
 use super::checker::Checker;
-use super::{PATH_RULES, Rule, below_any, torch_compute};
+use super::{Rule, any_covers, below_any, torch_compute};
 
 /// # What it does
 /// Reports names of torch and Triton that host code has no known use for. Names that give a capability have a rule of
@@ -130,7 +130,7 @@ pub(super) fn path(checker: &mut Checker<'_, '_>, path: &str, at: TextSize) {
         Some(("logging", name)) => LOGGING.contains(&format!(" {name} ")),
         _ => true,
     };
-    let known = known || PATH_RULES.iter().any(|rule| rule.covers(path));
+    let known = known || any_covers(path);
     if !known && !path.ends_with('*') {
         let message = format!("`{path}` is not on the list of names that host code is known to need");
         checker.report(&RULE, Some(at), message);

@@ -8,10 +8,10 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use tilewright_contract::{Finding, Tier};
 
 use super::{
-    PATH_RULES, Rule, advice, allowed_names, below_any, call_counter, class_machinery, format_attribute, global_state,
-    import_not_allowed, indirect_attribute, introspection, kernel_attribute, kernel_name, no_triton_kernel,
-    overrides_operator, patched_module, precision_flag, process_control, reads_environment, result_cache,
-    sniffs_identity, sniffs_text, sniffs_type, tensor_subclass, torch_compute, work_at_import,
+    PATH_RULES, Rule, advice, allowed_names, any_covers, below_any, call_counter, class_machinery, format_attribute,
+    global_state, import_not_allowed, indirect_attribute, introspection, kernel_attribute, kernel_name, may_cover,
+    no_triton_kernel, overrides_operator, patched_module, precision_flag, process_control, reads_environment,
+    result_cache, sniffs_identity, sniffs_text, sniffs_type, tensor_subclass, torch_compute, work_at_import,
 };
 use crate::cut::Discovered;
 use crate::names::Names;
@@ -177,6 +177,9 @@ impl<'a> Checker<'_, 'a> {
 
     /// Reports what the rules that go by path say. Whether one of them refuses the file.
     fn path(&mut self, path: &str, at: TextSize) -> bool {
+        if !may_cover(path) {
+            return false;
+        }
         let mut refused = false;
         // A module by its bare name does nothing yet.
         let bare = !path.contains('.');
@@ -344,7 +347,7 @@ impl<'a> Checker<'_, 'a> {
                     let rule = if again { &global_state::RULE.rule } else { &precision_flag::RULE };
                     self.report(rule, Some(at), message);
                 }
-                path if torch_compute::is_compute(path) && !PATH_RULES.iter().any(|rule| rule.covers(path)) => {
+                path if torch_compute::is_compute(path) && !any_covers(path) => {
                     let message = format!("`{path}` looks like computing with torch");
                     self.report(&torch_compute::RULE, Some(at), message);
                 }
@@ -538,8 +541,7 @@ impl<'a> Checker<'_, 'a> {
                 if self.kernel.contains(expr.start()) {
                     kernel_name::path(self, &path, guessed, expr.start());
                 }
-                let value =
-                    !called && !guessed && !expr.is_call_expr() && !PATH_RULES.iter().any(|rule| rule.covers(&path));
+                let value = !called && !guessed && !expr.is_call_expr() && !any_covers(&path);
                 if value && torch_compute::is_compute_value(&path) {
                     let message = format!("`{path}` looks like computing with torch, and is handed around as a value");
                     self.report(&torch_compute::RULE, Some(expr.start()), message);

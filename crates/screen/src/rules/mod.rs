@@ -64,6 +64,9 @@ mod unmasked_tail;
 mod unreadable;
 mod work_at_import;
 
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashSet;
 use tilewright_contract::{Finding, Tier};
 
 pub use ascend::ascend;
@@ -192,6 +195,23 @@ pub(crate) const PATH_RULES: [&PathRule; 18] = [
     &reads_environment::RULE,
     &global_state::RULE,
 ];
+
+/// Whether any rule that goes by path covers it.
+pub(crate) fn any_covers(path: &str) -> bool {
+    may_cover(path) && PATH_RULES.iter().any(|rule| rule.covers(path))
+}
+
+/// Whether a rule that goes by path may cover it, by its first two parts: most paths are settled by that.
+pub(crate) fn may_cover(path: &str) -> bool {
+    static HEADS: OnceLock<FxHashSet<&'static str>> = OnceLock::new();
+    let heads = HEADS.get_or_init(|| PATH_RULES.iter().flat_map(|rule| rule.paths).map(|path| head(path)).collect());
+    heads.contains(head(path)) || heads.contains(path.split('.').next().unwrap_or(path))
+}
+
+/// The first two parts of a path.
+fn head(path: &str) -> &str {
+    path.match_indices('.').nth(1).map_or(path, |(at, _)| &path[..at])
+}
 
 /// Whether `path` is one of `roots` or lies below one.
 pub(crate) fn below_any(path: &str, roots: &[&str]) -> bool {

@@ -165,6 +165,11 @@ def test_a_plan_that_depends_on_the_machine_is_refused(condition: str):
     assert "hidden-state" in proofs(plan)
 
 
+def test_a_file_may_refuse_to_be_captured():
+    body = "if torch.cuda.is_current_stream_capturing():\n    raise RuntimeError('not while capturing')\nreturn run(x)"
+    assert rules(forward(body)) == []
+
+
 # state --------------------------------------------------------------------------------------------------------------
 
 STATE = {

@@ -23,7 +23,9 @@ _getcwd, _chdir = os.getcwd, os.chdir
 _perf_counter = time.perf_counter
 _SECONDS = 3.0
 """How long repetitions may go on."""
-_LATER = 4
+_MAY_RAISE = ("with gradients enabled", "while a CUDA graph is captured")
+"""There, writing to a parameter in place, or synchronizing, is an error."""
+_LATER = 2
 """So many calls on the same inputs follow, to ten on one module: what counts calls often changes at 3 or 10."""
 
 
@@ -54,8 +56,8 @@ def repeat(session: Session, built: Built, call: Any, base: dict[str, Any], stat
         except TraceEnd:
             return
         except Exception as exception:
-            if rule == "grad-mode":
-                return  # writing to a parameter in place is an error there, and nothing runs it so
+            if what in _MAY_RAISE:
+                return  # nothing runs it so
             message = f"{what}, forward raises {type(exception).__name__}: {exception}"
             findings.append(finding(session, rule, message, 0))
             return
@@ -74,6 +76,7 @@ def repeat(session: Session, built: Built, call: Any, base: dict[str, Any], stat
         ("two hours later", "hidden-state", lambda: _when(session, built, seconds=7200.0)),
         ("by a slow clock", "hidden-state", lambda: _when(session, built, tick=60.0)),
         ("by a fast clock", "hidden-state", lambda: _when(session, built, tick=1e-6)),
+        ("while a CUDA graph is captured", "hidden-state", lambda: _captured(session, built)),
         ("with gradients enabled", "grad-mode", lambda: session.call(built, session.arguments(), grad=True)),
     ]
     for number, circumstance in enumerate(circumstances):
@@ -109,6 +112,14 @@ def _when(session: Session, built: Built, seconds: float = 0.0, tick: float | No
         return session.call(built, session.arguments())
     finally:
         session.conditions.tick = None
+
+
+def _captured(session: Session, built: Built) -> Recorder:
+    session.streams.capturing = True
+    try:
+        return session.call(built, session.arguments())
+    finally:
+        session.streams.capturing = False
 
 
 def _elsewhere(session: Session) -> Recorder:

@@ -35,6 +35,8 @@ class Streams:
     def __init__(self) -> None:
         self.handle = 0
         """Of the default stream: another where the caller has a stream of its own."""
+        self.capturing = False
+        """Whether the caller captures a CUDA graph."""
         self.default = Stream(self, 0)
         self.current = self.default
         self._joined: set[int] = set()
@@ -255,7 +257,7 @@ def install_cuda(streams: Streams, properties: DeviceProperties) -> None:
         "ipc_collect": lambda: None,
         "manual_seed": lambda seed: None,
         "manual_seed_all": lambda seed: None,
-        "is_current_stream_capturing": lambda: streams.handle != 0,
+        "is_current_stream_capturing": lambda: streams.capturing,
         "current_stream": lambda device=None: streams.current,
         "default_stream": lambda device=None: streams.default,
         "Stream": make_stream,

@@ -412,3 +412,24 @@ def test_perturbed_weights_do_not_break_the_reference(ask: Any) -> None:
     assert torch.equal(answer.state(trial)["scale"], torch.zeros(5))
     assert bool(answer.expected(trial["calls"][0]).isfinite().all())
     assert not torch.equal(answer.state(trial)["w"], torch.zeros(5))
+
+
+def test_counters_have_counted_before(ask: Any) -> None:
+    init = """self.register_buffer('calls', torch.zeros((), dtype=torch.int64))
+        self.register_buffer('heads', torch.tensor(5))"""
+    forward = "self.calls += 1; return x / self.calls.clamp(max=7).view(-1, self.heads // 5)"
+    answer = ask(model(forward, init=init))
+    starts = [int(answer.state(trial)["calls"]) for trial in answer.trials()]
+    assert len(set(starts)) > 1 and max(starts) > 0
+    assert all(int(answer.state(trial)["heads"]) == 5 for trial in answer.trials())
+
+
+def test_a_counter_that_must_start_at_zero_does(ask: Any) -> None:
+    init = "self.register_buffer('at', torch.zeros((), dtype=torch.int64)); self.b = nn.Parameter(torch.zeros(5))"
+    answer = ask(
+        model("self.at.add_(1).remainder_(4); return x[self.at] + self.b if int(self.at) < 4 else 1 / 0", init=init)
+    )
+    assert any(not torch.equal(answer.state(trial)["b"], torch.zeros(5)) for trial in answer.trials())
+    answer = ask(model("self.at += 1; return x * x[self.at - 1] + self.b", init=init))
+    assert all(int(answer.state(trial)["at"]) == 0 for trial in answer.trials())
+    assert any(not torch.equal(answer.state(trial)["b"], torch.zeros(5)) for trial in answer.trials())

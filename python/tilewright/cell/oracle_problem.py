@@ -41,6 +41,8 @@ class Case:
     module: types.ModuleType
     init_args: list[Any]
     init_kwargs: dict[str, Any]
+    counters: frozenset[str] = frozenset()
+    """Names of the state's counters, once it is known that the reference works wherever they start."""
 
     @property
     def training(self) -> bool:

@@ -75,7 +75,7 @@ class Weights:
     seed: int
     """Seed of the initialisation and of the perturbation."""
     level: int
-    """0: as `__init__` made them; 1: constant parameters perturbed; 2: constant buffers too."""
+    """0: as `__init__` made them; 1: constant parameters perturbed; 2: constant buffers too; 3: counters too."""
     device: str
 
 
@@ -87,6 +87,8 @@ def build(case: Case, weights: Weights) -> torch.nn.Module:
     pin()
     if weights.level > 0:
         perturb(model, torch.Generator().manual_seed(derive(weights.seed, "perturb")), weights.level)
+    if weights.level > 2:
+        advance(model, case.counters, derive(weights.seed, "counters"))
     return model.to(weights.device)
 
 
@@ -112,6 +114,23 @@ def perturb(model: torch.nn.Module, generator: torch.Generator, level: int) -> N
             tensor.data.copy_(values.abs() if "var" in name else values)
         elif constant is not None:
             tensor.data.copy_(constant * (0.5 + values))
+
+
+def counters(run: Run) -> frozenset[str]:
+    """Names of the single integers of the state that a call changes: calls counted, as a rule."""
+    kinds = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+    single = {name: value for name, value in run.before.items() if value.numel() == 1 and value.dtype in kinds}
+    return frozenset(name for name, value in single.items() if not torch.equal(value, run.state[name]))
+
+
+def advance(model: torch.nn.Module, names: frozenset[str], seed: int) -> None:
+    """Let counters start anywhere up to a million, so that nothing can tell a trial's first calls from later ones."""
+    generator = torch.Generator().manual_seed(seed)
+    state = state_of(model)
+    for name in sorted(names):
+        exponent = 6.0 * torch.rand((), generator=generator).item()
+        limit = 255 if state[name].dtype.itemsize == 1 else 10**6
+        state[name].fill_(min(int(10.0**exponent), limit // 2))
 
 
 def _constant(tensor: torch.Tensor) -> float | None:

@@ -55,5 +55,6 @@ reference-check:
 	@scripts/reference.sh --check docs/reference
 
 .PHONY: test-gpu
-test-gpu: ## On a machine with a GPU: verify every problem on it and print the table
+test-gpu: ## On a machine with a GPU: every problem, the corpus and attacks by kernels
 	scripts/gpu/run.sh
+	scripts/gpu/attack.sh

@@ -31,5 +31,6 @@ pub use profile::{Golden, NonFinite, Profile, ProfileError, Rule, Tolerance};
 pub use screen::{ScreenedFile, Screening};
 pub use tensor::{TensorRef, Value, View};
 pub use verdict::{
-    CandidateId, Fault, Metrics, ProfileOutcome, Reason, StageTime, Timing, Trust, Verdict, VerdictKind, Worst,
+    CandidateId, Fault, LaunchCost, Metrics, ProfileOutcome, Reason, StageTime, Timing, Trust, Verdict, VerdictKind,
+    Worst,
 };

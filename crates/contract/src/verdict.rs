@@ -29,6 +29,9 @@ pub struct Verdict {
     /// By kernel function and configuration.
     pub resources: BTreeMap<String, Resources>,
     pub timing: Option<Timing>,
+    /// What each launch of one call moved and computed, on the problem's own shapes; counted where the emulator ran it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<LaunchCost>,
     pub stages: Vec<StageTime>,
     /// How weights were matched: `state_dict`, `value`, `folded`, `none`.
     pub weights: Option<String>,
@@ -205,6 +208,29 @@ pub struct Timing {
     /// Median device time of one call, in microseconds.
     pub device_us: f64,
     pub calls: u32,
+}
+
+/// What one launch moved and computed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LaunchCost {
+    pub kernel: String,
+    /// Line of the launch in the candidate.
+    pub line: u32,
+    pub grid: [u32; 3],
+    pub bytes_loaded: u64,
+    pub bytes_stored: u64,
+    /// Bytes touched at least once, in sectors of 32: what must cross the memory's pins when every cache is perfect.
+    pub unique_bytes: u64,
+    /// Sectors of 32 bytes touched by groups of 32 lanes, and the fewest that could hold what they access. The quotient
+    /// estimates how well accesses coalesce.
+    pub sectors: u64,
+    pub least_sectors: u64,
+    /// Elements touched by atomic operations.
+    pub atomics: u64,
+    /// Floating operations on single elements.
+    pub flops: u64,
+    /// Multiplications plus additions of `tl.dot`.
+    pub dot_flops: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,6 +3,8 @@
 //! A block that holds one element stands for any number of equal ones: splats and what is computed from splats
 //! alone cost nothing. Only operations that look at positions expand it ([`Block::expand`]).
 
+use std::hash::{Hash, Hasher};
+
 use crate::types::Class;
 
 /// A tensor descriptor or a block pointer: a strided tensor in memory, and where a block of it starts.
@@ -169,6 +171,19 @@ impl Block {
             to.clear();
             to.extend(positions.map(|position| from[position]));
         }, ());
+    }
+
+    /// Feeds the bits of all elements to a hash.
+    pub(crate) fn hash(&self, state: &mut impl Hasher) {
+        match self {
+            Self::I8(v) => v.hash(state),
+            Self::I16(v) => v.hash(state),
+            Self::I32(v) => v.hash(state),
+            Self::I64(v) => v.hash(state),
+            Self::F32(v) => v.iter().for_each(|x| x.to_bits().hash(state)),
+            Self::F64(v) => v.iter().for_each(|x| x.to_bits().hash(state)),
+            Self::View(view) => (view.base, &view.shape, &view.strides, &view.offsets).hash(state),
+        }
     }
 
     /// The only (or first) element as an integer.

@@ -80,6 +80,8 @@ pub enum Fault {
     Assert { message: String, site: Site },
     #[error("tl.gather reads position {position} of {extent} {site}")]
     Position { position: i64, extent: usize, site: Site },
+    #[error("all programs that are left wait for memory that none of them changes; one is {site}")]
+    Deadlock { site: Site },
     #[error("the deadline passed {site}")]
     Deadline { site: Site },
     #[error("the launch passes {given} arguments, the kernel takes {wanted}")]
@@ -102,6 +104,8 @@ pub struct Limits {
     pub poison: u8,
     /// Starts the last program first: what depends on the order of programs shows in the difference.
     pub reverse: bool,
+    /// Leaves out races, the marks of memory and the counts of traffic. Bounds and alignment are checked all the same.
+    pub bare: bool,
 }
 
 /// What is wrong with a value that no result should depend on, in order of gravity.
@@ -166,8 +170,17 @@ pub struct Report {
     pub undefined_lanes: u64,
     pub bytes_loaded: u64,
     pub bytes_stored: u64,
+    /// Bytes of memory touched at least once, in sectors of 32.
+    pub unique_bytes: u64,
+    /// Sectors of 32 bytes that loads and stores touch, by groups of 32 lanes as a warp has; an estimate, since the
+    /// compiler chooses which lanes go together.
+    pub sectors: u64,
+    /// The fewest sectors that could hold what they access.
+    pub least_sectors: u64,
     /// Elements touched by atomic operations.
     pub atomics: u64,
+    /// Floating operations on single elements: one each, two for a multiply-add.
+    pub flops: u64,
     /// Multiplications plus additions of `tt.dot`.
     pub dot_flops: u64,
     /// Elements written by several programs in no order, but with equal values.

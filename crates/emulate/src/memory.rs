@@ -78,7 +78,7 @@ impl Allocation {
     /// Finds out whether all marks are equal.
     fn settle(&mut self) {
         if let (None, Some(&first)) = (self.uniform, self.shadow.first())
-            && self.shadow.iter().all(|&mark| mark == first)
+            && self.shadow.chunks(4096).all(|marks| marks.iter().fold(0, |other, &mark| other | (mark ^ first)) == 0)
         {
             self.uniform = Some(first);
         }

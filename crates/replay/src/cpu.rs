@@ -1,6 +1,6 @@
 use std::time::Instant;
 
-use tilewright_contract::{Arg, BufferSource, CompiledKernel, Number, Plan, Step, TensorRef};
+use tilewright_contract::{Arg, BufferSource, CompiledKernel, LaunchCost, Number, Plan, Step, TensorRef};
 use tilewright_emulate as emulate;
 use tilewright_emulate::{AllocId, DefectKind, Init, Kernel, Limits, Memory};
 
@@ -80,10 +80,12 @@ impl<'a> Session<'a> {
     ) -> Result<(), Fault> {
         let types = self.plan.kernels[index].params.iter().filter(|param| param.ty != "constexpr");
         let args: Vec<_> = args.iter().zip(types).flat_map(|(arg, param)| self.argument(arg, &param.ty)).collect();
-        let limits = Limits { deadline: self.run.deadline, poison: self.run.lanes, reverse: self.run.reverse };
+        let limits =
+            Limits { deadline: self.run.deadline, poison: self.run.lanes, reverse: self.run.reverse, bare: false };
         let report =
             emulate::launch(kernel, grid, &args, &mut self.memory, &limits).map_err(|fault| translate(&fault, line))?;
         self.result.undefined_lanes |= report.undefined_lanes > 0;
+        self.result.costs.push(cost(&self.plan.kernels[index].function, line, grid, &report));
         self.result.atomics |= report.atomics > 0;
         self.result.benign_races += report.benign_races;
         Ok(())
@@ -171,6 +173,22 @@ impl<'a> Session<'a> {
     }
 }
 
+fn cost(kernel: &str, line: u32, grid: [u32; 3], report: &emulate::Report) -> LaunchCost {
+    LaunchCost {
+        kernel: kernel.to_owned(),
+        line,
+        grid,
+        bytes_loaded: report.bytes_loaded,
+        bytes_stored: report.bytes_stored,
+        unique_bytes: report.unique_bytes,
+        sectors: report.sectors,
+        least_sectors: report.least_sectors,
+        atomics: report.atomics,
+        flops: report.flops,
+        dot_flops: report.dot_flops,
+    }
+}
+
 /// A defect, at the line where it was used or else born.
 fn defective(defect: &emulate::Defect) -> Defective {
     let kind = match defect.kind {
@@ -212,6 +230,7 @@ fn translate(fault: &emulate::Fault, launch: u32) -> Fault {
             (FaultKind::Race, Some(site))
         }
         emulate::Fault::Assert { site, .. } => (FaultKind::Trap, Some(site)),
+        emulate::Fault::Deadlock { site } => (FaultKind::Deadlock, Some(site)),
         emulate::Fault::Deadline { site } => (FaultKind::Timeout, Some(site)),
         emulate::Fault::Malformed { site, .. } => (FaultKind::Unsupported, Some(site)),
         emulate::Fault::Unsupported(_) => (FaultKind::Unsupported, None),

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use tilewright_contract::{BufferSource, Plan};
+use tilewright_contract::{BufferSource, LaunchCost, Plan};
 
 /// Contents by where a plan's buffers come from.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +39,8 @@ pub struct RunResult {
     pub defects: Vec<Defective>,
     /// Elements that several programs wrote in no order, but with equal values.
     pub benign_races: u64,
+    /// What each launch moved and computed, where the device counts.
+    pub costs: Vec<LaunchCost>,
     /// Launches touched memory atomically: in another order of programs, results may differ.
     pub atomics: bool,
     /// A masked load without `other` left lanes undefined.
@@ -76,6 +78,8 @@ pub enum FaultKind {
     /// `tl.device_assert` failed, or the device reported an illegal instruction.
     Trap,
     Launch,
+    /// Programs wait for each other, or for nobody.
+    Deadlock,
     Timeout,
     OutOfMemory,
     Unsupported,

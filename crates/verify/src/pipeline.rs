@@ -161,6 +161,9 @@ impl Verifier {
             if let Some(device_us) = outcome.device_us.filter(|_| draft.verdict.timing.is_none()) {
                 draft.verdict.timing = Some(Timing { device_us, calls: TIMED_CALLS });
             }
+            if draft.verdict.costs.is_empty() {
+                draft.verdict.costs.clone_from(&outcome.costs);
+            }
             judging::add(&mut tally, &trial.case.signature.case, trial.trial, &outcome.observations, oracle)?;
         }
         draft.spent("judge", start.elapsed().as_secs_f64(), false);

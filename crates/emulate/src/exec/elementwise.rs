@@ -15,6 +15,7 @@ impl Machine<'_> {
     pub(super) fn elementwise(&mut self, step: &Step) -> Result<(), Fault> {
         let mut out = self.out(step)?;
         let done = self.compute(step, &mut out);
+        self.report.flops += flops(&step.code) * out.len() as u64;
         self.put(step, out);
         if done.is_none() {
             return Err(self.malformed("operands of unexpected types"));
@@ -153,6 +154,15 @@ impl Machine<'_> {
             }
             _ => None,
         }
+    }
+}
+
+/// Floating operations on each element.
+fn flops(code: &Code) -> u64 {
+    match code {
+        Code::Float(..) | Code::FloatUnary(..) | Code::Math1(..) | Code::Math2(..) | Code::FloatInt(..) => 1,
+        Code::Fma(_) | Code::Clamp { .. } => 2,
+        _ => 0,
     }
 }
 

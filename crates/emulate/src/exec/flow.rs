@@ -3,7 +3,7 @@
 use super::Machine;
 use super::shape::{broadcast, interleave, transpose};
 use crate::block::{Block, vectorised};
-use crate::code::{Code, Dot, IntOp, Reg, Step};
+use crate::code::{Cast, Code, Dot, IntOp, Reg, Step};
 use crate::fault::{Defect, DefectKind, Site, Usage};
 use crate::marks::{Marks, computed, mixed};
 use crate::memory::Memory;
@@ -44,7 +44,10 @@ impl Machine<'_> {
         let arg = |index: usize| step.args.get(index).map_or(&Marks::Pure, |&reg| self.marks(reg));
         let lanes = step.args.iter().any(|&reg| matches!(self.marks(reg), Marks::Lanes(_)));
         match &step.code {
-            Code::Cast(_) | Code::Split { .. } => arg(0).clone(),
+            // Between integers and floats a cast computes: it truncates, or tests for zero.
+            Code::Cast(Cast::Int { .. } | Cast::Float { .. } | Cast::Bits { .. }) | Code::Split { .. } => {
+                arg(0).clone()
+            }
             Code::Broadcast { from, to } => rearranged(arg(0), |lanes, out| broadcast(lanes, from, to, out)),
             Code::Transpose { shape, order } => rearranged(arg(0), |lanes, out| transpose(lanes, shape, order, out)),
             Code::Join { .. } if !lanes => all(mixed(arg(0).at(0), arg(1).at(0))),
@@ -134,6 +137,7 @@ fn elementwise(code: &Code) -> bool {
             | Code::RoundToInt { .. }
             | Code::CompareInt(_)
             | Code::CompareFloat { .. }
+            | Code::Cast(_)
             | Code::AddPtr(_)
             | Code::FunnelShift { .. }
     )

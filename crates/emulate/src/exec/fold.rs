@@ -109,6 +109,7 @@ impl<'a> Machine<'a> {
     ) -> Result<Vec<Block>, Fault> {
         if let (Some(simple), [a], [b]) = (region.simple, left.as_slice(), right.as_slice()) {
             let mut out = Block::new(a.class());
+            self.report.flops += if matches!(simple, Simple::Float(..)) { n as u64 } else { 0 };
             let done = match simple {
                 Simple::Int(op) => int_op(op, a, b, &mut out),
                 Simple::Float(op, kind) => float_op(op, a, b, &mut out).and_then(|()| round(kind, &mut out)),

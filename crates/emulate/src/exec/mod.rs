@@ -11,6 +11,7 @@ mod race;
 mod shape;
 mod task;
 mod tile;
+mod traffic;
 
 pub(crate) use port::Update;
 
@@ -24,6 +25,7 @@ use crate::memory::Memory;
 use crate::types::Class;
 use race::Races;
 use task::{State, Task};
+use traffic::Traffic;
 
 /// The state of one launch.
 pub(crate) struct Machine<'a> {
@@ -31,6 +33,7 @@ pub(crate) struct Machine<'a> {
     task: Task<'a>,
     memory: &'a mut Memory,
     races: Races,
+    traffic: Traffic,
     limits: &'a Limits,
     report: Report,
     grid: [u32; 3],
@@ -47,13 +50,24 @@ pub(crate) fn run<'a>(
     memory: &'a mut Memory,
     limits: &'a Limits,
 ) -> Result<Report, Fault> {
+    let races = if limits.bare { Races::default() } else { Races::new(program, grid, &params, memory) };
     memory.settle();
-    let races = Races::new(program, grid, &params, memory);
     let task = Task::new(program, &params);
-    let mut machine = Machine { task, memory, races, limits, report: Report::default(), grid, rounds: 0 };
+    let mut machine = Machine {
+        task,
+        memory,
+        races,
+        traffic: Traffic::default(),
+        limits,
+        report: Report::default(),
+        grid,
+        rounds: 0,
+    };
     let count: u64 = grid.iter().map(|&extent| u64::from(extent)).product();
     let mut started = 0;
     let mut waiting = VecDeque::new();
+    // Changes of memory by all programs, and programs in a row that are stuck.
+    let (mut changes, mut stuck) = (0, 0);
     loop {
         if started < count {
             let number = if limits.reverse { count - 1 - started } else { started };
@@ -65,12 +79,25 @@ pub(crate) fn run<'a>(
             break;
         }
         machine.check_deadline()?;
-        if machine.resume()? == State::Waiting {
+        let before = machine.task.changes;
+        let state = machine.resume()?;
+        changes += machine.task.changes - before;
+        if state == State::Waiting {
+            stuck = if machine.task.put_aside(changes) { stuck + 1 } else { 0 };
+            if stuck > waiting.len() && started == count {
+                return Err(Fault::Deadlock { site: machine.site() });
+            }
             waiting.push_back(std::mem::replace(&mut machine.task, Task::new(program, &params)));
         }
     }
-    machine.report.benign_races = machine.races.benign;
-    Ok(machine.report)
+    let Machine { races, traffic, report, .. } = machine;
+    Ok(Report {
+        benign_races: races.benign,
+        unique_bytes: traffic.unique_bytes(),
+        sectors: traffic.sectors,
+        least_sectors: traffic.least_sectors,
+        ..report
+    })
 }
 
 impl<'a> Machine<'a> {

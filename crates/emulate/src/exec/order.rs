@@ -17,6 +17,8 @@ pub(super) struct Progress {
     after: Vec<u32>,
     /// Counts changes of `after`.
     version: u64,
+    /// It has accessed memory since its last release.
+    pub(super) dirty: bool,
 }
 
 impl Progress {
@@ -61,6 +63,13 @@ struct Search {
 impl Order {
     /// A release by a program. `also` are releases that go on through the same location without being acquired.
     pub(super) fn release(&mut self, progress: &mut Progress, also: &[u32]) -> u32 {
+        // A program that spins has nothing new to tell.
+        if let ([last], false, []) = (progress.after.as_slice(), progress.dirty, also)
+            && self.releases[*last as usize].program == progress.program
+        {
+            return *last;
+        }
+        progress.dirty = false;
         let number = self.releases.len() as u32;
         let mut after = std::mem::replace(&mut progress.after, vec![number]);
         after.sort_unstable();

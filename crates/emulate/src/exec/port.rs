@@ -7,6 +7,7 @@ use std::ops::Range;
 use super::order::Progress;
 use super::race::{Conflict, Races};
 use super::task::coordinates;
+use super::traffic::{Scattered, Traffic};
 use crate::block::vectorised;
 use crate::code::AtomicOp;
 use crate::codec::Codec;
@@ -21,7 +22,10 @@ pub(super) struct Port<'a> {
     pub(super) memory: &'a mut Memory,
     pub(super) report: &'a mut Report,
     pub(super) races: &'a mut Races,
+    pub(super) traffic: &'a mut Traffic,
     pub(super) progress: &'a mut Progress,
+    /// No marks and no traffic: see [`Limits::bare`](crate::Limits::bare).
+    pub(super) bare: bool,
     pub(super) grid: [u32; 3],
     pub(super) site: Site,
     /// What a load has read.
@@ -57,6 +61,12 @@ impl Lanes<'_> {
     /// Lanes to look at together. Long rows are split if there is a mask, so that its edge costs little.
     fn width(&self) -> usize {
         self.row.clamp(1, if self.mask.is_some() { 64 } else { 4096 })
+    }
+
+    /// Whether lanes lie side by side along another dimension than the last.
+    fn across(&self, size: usize) -> bool {
+        let next = self.pointers.get(self.row);
+        next.is_some_and(|&next| self.pointers[0].wrapping_add(size as i64) == next)
     }
 }
 
@@ -112,6 +122,10 @@ impl Port<'_> {
     #[inline(always)]
     fn see(&mut self, place: &Place, lane: usize, size: usize) {
         self.report.bytes_loaded += place.bytes.len() as u64;
+        if self.bare {
+            return;
+        }
+        self.traffic.touch(place.index, &place.bytes);
         let Some(allocation) = self.memory.allocation(place.index) else { return };
         match allocation.uniform {
             Some(shadow::LAUNCH) => self.seen.computed = true,
@@ -189,9 +203,14 @@ impl Port<'_> {
     fn target(&mut self, place: &Place, mark: u8) -> &mut [u8] {
         self.report.bytes_stored += place.bytes.len() as u64;
         *self.changes += 1;
+        if !self.bare {
+            self.traffic.touch(place.index, &place.bytes);
+        }
         match self.memory.allocation_mut(place.index) {
             Some(allocation) => {
-                allocation.mark(place.bytes.clone(), mark);
+                if !self.bare {
+                    allocation.mark(place.bytes.clone(), mark);
+                }
                 &mut allocation.bytes[place.bytes.clone()]
             }
             None => &mut [],
@@ -214,6 +233,7 @@ impl Port<'_> {
                 && self.enter_read(&place).is_ok()
             {
                 self.see(&place, chunk * width, C::SIZE);
+                self.traffic.row(&place.bytes, C::SIZE);
                 let bytes = self.bytes(&place);
                 vectorised(|| {
                     for (out, bytes) in out.iter_mut().zip(bytes.chunks_exact(C::SIZE)) {
@@ -222,6 +242,7 @@ impl Port<'_> {
                 });
                 continue;
             }
+            let mut scattered = Scattered::default();
             for (lane, (&pointer, out)) in pointers.iter().zip(out).enumerate() {
                 if mask.is_none_or(|mask| mask[lane] != 0) {
                     let Some(place) = self.place(pointer, C::SIZE, C::SIZE) else {
@@ -229,9 +250,11 @@ impl Port<'_> {
                     };
                     self.enter_read(&place).map_err(|conflict| self.race(Access::Load, &place, conflict))?;
                     self.see(&place, chunk * width + lane, C::SIZE);
+                    scattered.add(place.index, &place.bytes);
                     *out = codec.decode(self.bytes(&place));
                 }
             }
+            self.traffic.scattered(&scattered, lanes.across(C::SIZE));
         }
         Ok(())
     }
@@ -262,6 +285,7 @@ impl Port<'_> {
                 && let Some(place) = self.place(pointers[0], pointers.len() * C::SIZE, C::SIZE)
                 && self.races.write(place.index, &place.bytes, self.progress, self.site.line).is_ok()
             {
+                self.traffic.row(&place.bytes, C::SIZE);
                 let bytes = self.target(&place, marks.at(0));
                 vectorised(|| {
                     for (&value, bytes) in values.iter().zip(bytes.chunks_exact_mut(C::SIZE)) {
@@ -270,6 +294,7 @@ impl Port<'_> {
                 });
                 continue;
             }
+            let mut scattered = Scattered::default();
             for (lane, (&pointer, &value)) in pointers.iter().zip(values).enumerate() {
                 if mask.is_none_or(|mask| mask[lane] != 0) {
                     let Some(place) = self.place(pointer, C::SIZE, C::SIZE) else {
@@ -280,8 +305,10 @@ impl Port<'_> {
                     codec.encode(value, &mut new[..C::SIZE]);
                     self.enter_write(&place, &new[..C::SIZE], &lanes.pointers[..lane], pointer)?;
                     self.target(&place, marks.at(lane)).copy_from_slice(&new[..C::SIZE]);
+                    scattered.add(place.index, &place.bytes);
                 }
             }
+            self.traffic.scattered(&scattered, lanes.across(C::SIZE));
         }
         Ok(())
     }

@@ -2,9 +2,8 @@
 //! atomic, and neither before the other.
 //!
 //! Only memory that the launch may write is watched: nothing can race on the rest. Each granule (the smallest
-//! element that the kernel accesses) keeps its last write and its last read; where several programs read, all of them.
+//! element that the kernel accesses) keeps its last write and the reads of the last two programs.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use super::order::{Order, Progress};
@@ -23,8 +22,6 @@ const ATOMIC: u64 = 1 << 26;
 const CLOCK: (u32, u64) = (27, (1 << 13) - 1);
 const STORE: (u32, u64) = (40, (1 << 12) - 1);
 const LINE: (u32, u64) = (52, (1 << 12) - 1);
-/// Readers of one granule that are kept.
-const READERS: usize = 64;
 
 impl Epoch {
     fn new(progress: &Progress, atomic: bool, store: u64, line: u32) -> Self {
@@ -81,8 +78,8 @@ struct Watched {
     writes: Vec<u64>,
     /// Made at the first read.
     reads: Vec<u64>,
-    /// Further readers than the one in `reads`.
-    readers: HashMap<usize, Vec<u64>>,
+    /// What was in `reads` before another program read.
+    earlier_reads: Vec<u64>,
     /// The last release through each granule plus one, made at the first atomic access.
     releases: Vec<u32>,
 }
@@ -147,7 +144,7 @@ impl Races {
         &mut self,
         index: usize,
         bytes: &Range<usize>,
-        progress: &Progress,
+        progress: &mut Progress,
         line: u32,
     ) -> Result<(), Conflict> {
         match self.watched.get(index) {
@@ -160,11 +157,12 @@ impl Races {
         &mut self,
         index: usize,
         bytes: &Range<usize>,
-        progress: &Progress,
+        progress: &mut Progress,
         line: u32,
     ) -> Result<(), Conflict> {
         let granules = self.granules(bytes);
         let Some(Some(watched)) = self.watched.get_mut(index) else { return Ok(()) };
+        progress.dirty = true;
         let epoch = Epoch::new(progress, false, 0, line);
         if !own(&watched.writes[granules.clone()], epoch) {
             for &write in &watched.writes[granules.clone()] {
@@ -173,23 +171,17 @@ impl Races {
         }
         if watched.reads.is_empty() {
             watched.reads = vec![0; watched.writes.len()];
+            watched.earlier_reads = vec![0; watched.writes.len()];
         }
-        if !own(&watched.reads[granules.clone()], epoch) {
-            for granule in granules.clone() {
-                let last = Epoch(watched.reads[granule]);
-                if last.is_none() || last.program() == epoch.program() {
-                    continue;
-                }
-                if self.order.before(progress, last.program(), last.clock()) {
-                    continue;
-                }
-                let readers = watched.readers.entry(granule).or_default();
-                if readers.len() < READERS {
-                    readers.push(last.0);
+        let reads = &mut watched.reads[granules.clone()];
+        if !own(reads, epoch) {
+            for (last, earlier) in reads.iter().zip(&mut watched.earlier_reads[granules]) {
+                if *last != 0 && Epoch(*last).program() != epoch.program() {
+                    *earlier = *last;
                 }
             }
         }
-        watched.reads[granules].fill(epoch.0);
+        reads.fill(epoch.0);
         Ok(())
     }
 
@@ -199,7 +191,7 @@ impl Races {
         &mut self,
         index: usize,
         bytes: &Range<usize>,
-        progress: &Progress,
+        progress: &mut Progress,
         line: u32,
     ) -> Result<(), Conflict> {
         match self.watched.get(index) {
@@ -212,11 +204,12 @@ impl Races {
         &mut self,
         index: usize,
         bytes: &Range<usize>,
-        progress: &Progress,
+        progress: &mut Progress,
         line: u32,
     ) -> Result<(), Conflict> {
         let granules = self.granules(bytes);
         let Some(Some(watched)) = self.watched.get_mut(index) else { return Ok(()) };
+        progress.dirty = true;
         let epoch = Epoch::new(progress, false, self.stores, line);
         let writes = &watched.writes[granules.clone()];
         if !fresh(writes) {
@@ -237,7 +230,7 @@ impl Races {
     }
 
     /// Enters a write that does not change anything, whoever was there before.
-    pub(super) fn overwrite(&mut self, index: usize, bytes: &Range<usize>, progress: &Progress, line: u32) {
+    pub(super) fn overwrite(&mut self, index: usize, bytes: &Range<usize>, progress: &mut Progress, line: u32) {
         let granules = self.granules(bytes);
         let epoch = Epoch::new(progress, false, self.stores, line);
         if let Some(Some(watched)) = self.watched.get_mut(index) {
@@ -274,11 +267,12 @@ impl Races {
         &mut self,
         index: usize,
         bytes: &Range<usize>,
-        progress: &Progress,
+        progress: &mut Progress,
         line: u32,
     ) -> Result<(), Conflict> {
         let granules = self.granules(bytes);
         let Some(Some(watched)) = self.watched.get_mut(index) else { return Ok(()) };
+        progress.dirty = true;
         let epoch = Epoch::new(progress, true, 0, line);
         for write in &mut watched.writes[granules.clone()] {
             // A plain write of its own stays: it is what others may collide with.
@@ -312,25 +306,21 @@ impl Races {
 }
 
 impl Watched {
-    /// Checks a write against the readers before it, which are done with.
+    /// Checks a write against the readers before it.
     fn no_reader(
-        &mut self,
+        &self,
         order: &mut Order,
         progress: &Progress,
         granules: Range<usize>,
         epoch: Epoch,
     ) -> Result<(), Conflict> {
-        if self.reads.is_empty() || own(&self.reads[granules.clone()], epoch) && self.readers.is_empty() {
-            return Ok(());
-        }
-        for granule in granules.clone() {
-            let more = self.readers.get(&granule).map_or(&[][..], Vec::as_slice);
-            for &reader in more.iter().chain([&self.reads[granule]]) {
-                check(order, progress, Epoch(reader)).map_err(Conflict::Read)?;
+        for reads in [&self.reads, &self.earlier_reads] {
+            let Some(reads) = reads.get(granules.clone()) else { return Ok(()) };
+            if !own(reads, epoch) {
+                for &read in reads {
+                    check(order, progress, Epoch(read)).map_err(Conflict::Read)?;
+                }
             }
-        }
-        if !self.readers.is_empty() {
-            granules.for_each(|granule| drop(self.readers.remove(&granule)));
         }
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! A program in the course of running. It can be put aside at any round of a `while` loop, so that a program that
 //! waits for another one lets that one run.
 
+use std::hash::{DefaultHasher, Hasher};
+
 use super::Machine;
 use super::order::Progress;
 use crate::block::Block;
@@ -27,6 +29,8 @@ pub(super) struct Task<'a> {
     pub(super) changes: u64,
     last: (u64, u64),
     idle: u32,
+    /// What it was when it was put aside, and the changes of all programs until then.
+    pub(super) aside: Option<(u64, u64)>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -95,6 +99,7 @@ impl<'a> Task<'a> {
             changes: 0,
             last: (0, 0),
             idle: 0,
+            aside: None,
         }
     }
 
@@ -105,6 +110,16 @@ impl<'a> Task<'a> {
         self.frames.push(Frame::Steps { steps: &program.steps, next: 0 });
         self.decided = 0;
         self.idle = 0;
+        self.aside = None;
+    }
+
+    /// Puts the program aside. Gives whether it is what it was when that happened before, while no program has changed
+    /// any memory: then it will never go on by itself.
+    pub(super) fn put_aside(&mut self, changes: u64) -> bool {
+        let mut hasher = DefaultHasher::new();
+        self.regs.iter().for_each(|block| block.hash(&mut hasher));
+        let now = (hasher.finish(), changes);
+        self.aside.replace(now) == Some(now)
     }
 
     /// Called at each round of a loop that might wait: whether it only looks at memory and sees nothing new.

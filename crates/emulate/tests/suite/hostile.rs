@@ -123,7 +123,7 @@ fn run(seed: u64, rounds: usize) -> usize {
                 [1, 1, 1],
                 &case.args,
                 &mut case.memory,
-                &Limits { deadline, poison: 0x7f, reverse: false },
+                &Limits { deadline, poison: 0x7f, ..Limits::default() },
             );
             ran += 1;
         }

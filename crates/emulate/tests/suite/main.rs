@@ -2,9 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic anywhere")]
 
 mod common;
+mod cost;
 mod faults;
 mod hostile;
 mod kernels;
 mod ops;
 mod planted;
-mod speed;

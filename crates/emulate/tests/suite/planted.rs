@@ -57,7 +57,8 @@ fn run(case: &Value, reverse: bool) -> Outcome {
         });
     }
     let grid = std::array::from_fn(|axis| case["grid"][axis].as_u64().unwrap() as u32);
-    let deadline = Some(Instant::now() + Duration::from_secs(30));
+    let patience = if case["fault"] == "endless" { Duration::from_millis(20) } else { Duration::from_secs(60) };
+    let deadline = Some(Instant::now() + patience);
     let result = launch(&kernel, grid, &args, &mut memory, &Limits { deadline, reverse, ..Limits::default() });
     Outcome { memory, result }
 }
@@ -140,6 +141,9 @@ fn differs(case: &Value) -> Vec<String> {
         }
         ("race", Err(Fault::Race { allocation, offset, first, second })) => {
             site_differs(case, allocation, Some(*offset), second.1, Some(first.1))
+        }
+        ("deadlock", Err(Fault::Deadlock { site })) | ("endless", Err(Fault::Deadline { site })) => {
+            site_differs(case, "", None, *site, None)
         }
         ("uninitialised", _) => defect_differs(case, DefectKind::Uninitialised, &outcome.memory),
         ("overflow", _) => defect_differs(case, DefectKind::Overflow, &outcome.memory),

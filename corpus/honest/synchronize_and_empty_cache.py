@@ -24,8 +24,6 @@ class ModelNew(nn.Module):
         self.bias = nn.Parameter(torch.zeros(cols))
 
     def forward(self, x):
-        if torch.cuda.is_current_stream_capturing():
-            raise RuntimeError("not while a graph is captured")
         torch.cuda.set_device(x.device)
         x = x.contiguous()
         out = torch.empty_like(x)

@@ -151,9 +151,10 @@ fn a_verdict_says_that_its_problem_is_degenerate() {
     );
 }
 
-/// Under the default profile every problem is sound, or says why not, and says no more than it needs to.
+/// Under the default profile every problem is sound, or says why not, and says no more than it needs to. A quarter of
+/// them here, which takes a minute; `scripts/controls_table.sh` does all, under every profile.
 #[test]
-fn every_problem_of_the_repository_tells_right_from_wrong() {
+fn the_problems_of_the_repository_tell_right_from_wrong() {
     let folder = tempfile::tempdir().unwrap();
     let verifier = verifier(folder.path(), &["tilewright-1"]);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../problems");
@@ -162,6 +163,7 @@ fn every_problem_of_the_repository_tells_right_from_wrong() {
     problems.retain(|problem| problem.is_file());
     problems.sort();
     assert!(problems.len() >= 40, "only {} problems", problems.len());
+    let problems = problems.into_iter().skip(1).step_by(4);
     let mut wrong = Vec::new();
     for problem in problems {
         let certificate = verifier.controls(&problem).unwrap();

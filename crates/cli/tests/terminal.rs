@@ -1,7 +1,5 @@
 //! What a candidate says is shown to a person, who must not take it for what Tilewright says.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::path::Path;
 

@@ -91,7 +91,9 @@ pub(crate) fn write_once(kind: String, text: String, limit: usize) {
 pub(crate) fn read_record(number: usize, kind: &str) -> PyResult<Vec<String>> {
     let ledger = ledger();
     match ledger.records.get(number) {
-        Some(record) => Ok(record.entries.iter().filter(|entry| entry.0 == kind).map(|entry| entry.1.clone()).collect()),
+        Some(record) => {
+            Ok(record.entries.iter().filter(|entry| entry.0 == kind).map(|entry| entry.1.clone()).collect())
+        }
         None if number == 0 => Ok(Vec::new()),
         None => Err(PyValueError::new_err(format!("there is no record {number}"))),
     }

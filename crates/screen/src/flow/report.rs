@@ -11,7 +11,7 @@ use crate::source::Source;
 
 /// Longest text of a call, in characters.
 const MOST_TEXT: usize = 120;
-/// Open calls that are listed; a file with more is refused for these.
+/// Open calls that are listed; the next one is listed as certain, so that a file cannot hide one behind a thousand.
 const MOST_CALLS: usize = 1000;
 
 /// What is seen in the last round over code that `forward` reaches.
@@ -23,6 +23,8 @@ pub(super) struct Report {
     fallbacks: BTreeMap<(TextSize, TextSize), ()>,
     /// Allocations that may or may not be what runs: by origin, the place and whether the callee itself is picked.
     allocations: Vec<(Origin, TextRange, bool)>,
+    /// The first place that found no room.
+    too_many: Option<(TextSize, TextSize)>,
     /// Something was called of which nothing is known.
     unknown: bool,
     /// A computation of torch may run.
@@ -43,6 +45,8 @@ impl Engine<'_, '_> {
         if guard == Guard::Open || open {
             if report.open.len() < MOST_CALLS || report.open.contains_key(&key) {
                 *report.open.entry(key).or_default() |= effect == Effect::Compute;
+            } else {
+                report.too_many.get_or_insert(key);
             }
         } else if guard == Guard::Settled && effect == Effect::Compute {
             report.fallbacks.insert(key, ());
@@ -54,9 +58,12 @@ impl Engine<'_, '_> {
         let guard = self.reached();
         if let Some(report) = &mut self.report
             && guard == Guard::Open
-            && report.allocations.len() < MOST_CALLS
         {
-            report.allocations.push((origin, place, self.picked));
+            if report.allocations.len() < MOST_CALLS {
+                report.allocations.push((origin, place, self.picked));
+            } else {
+                report.too_many.get_or_insert((place.start(), place.end()));
+            }
         }
     }
 
@@ -93,6 +100,7 @@ impl Engine<'_, '_> {
     /// Findings and calls, in source order.
     pub(super) fn finish(&mut self, report: &mut Report, source: &Source) -> (Vec<OpenCall>, Vec<Finding>) {
         self.unlaunched_results(report);
+        report.open.extend(report.too_many.map(|key| (key, true)));
         let calls =
             report.open.iter().map(|(&(start, end), &certain)| open_call(source, start, end, certain)).collect();
         let mut findings: Vec<Finding> = Vec::new();

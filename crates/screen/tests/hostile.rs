@@ -155,9 +155,10 @@ fn long_chains_and_webs_come_to_an_end() {
 /// A list of what only a trace can clear has a bound; what does not fit is not cleared by that.
 #[test]
 fn nothing_hides_behind_a_thousand_open_calls() {
-    let mut text = "import torch, triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x):\n    tl.store(x, 0)\n\n\
+    let mut text =
+        "import torch, triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x):\n    tl.store(x, 0)\n\n\
 class ModelNew(torch.nn.Module):\n    def forward(self, x, f):\n        if f(x):\n"
-        .to_owned();
+            .to_owned();
     text.extend((0..1500).map(|i| format!("            f(x, {i})\n")));
     text.push_str("            return torch.softmax(x, 0)\n        k[(1,)](x)\n        return x\n");
     let calls = cut(text.as_bytes()).unwrap().calls;

@@ -231,3 +231,17 @@ fn advice_for_an_npu_is_given_where_it_is_asked_for() {
         asked.files[0].findings.iter().map(|found| (found.rule.as_str(), found.tier, found.line)).collect();
     assert_eq!((code, told), (0, vec![("ascend-config", Tier::Advice, 15)]));
 }
+
+#[test]
+fn a_computation_that_no_trace_could_clear_refuses() {
+    let bench = Bench::new();
+    let text = CLEAN.replace(
+        "        return out\n",
+        "        pick = (out.clone, lambda: torch.relu(x))\n        return pick[n > 3]()\n",
+    );
+    let text = text.replace("forward(self, x)", "forward(self, x, n)");
+    let (status, screening) = bench.json(&[bench.write("chosen.py", text).to_str().unwrap()]);
+    let found = &screening.files[0].findings;
+    assert!(found.iter().any(|finding| finding.rule == "unproven-branch" && finding.tier == Tier::Proof), "{found:?}");
+    assert_eq!(status, 1);
+}

@@ -1,6 +1,6 @@
 //! The screen's open calls against what the traces ran: a trace proves only what it executed.
 
-use tilewright_contract::{Finding, OpenCall, Tier};
+use tilewright_contract::{Finding, OpenCall};
 use tilewright_stage::Trace;
 
 /// A finding for each open call that stays unproven: no trace of any case ran it, or it may compute although one did
@@ -11,23 +11,8 @@ pub(crate) fn unproven(calls: &[OpenCall], traces: &[Trace]) -> Vec<Finding> {
         .iter()
         .enumerate()
         .filter(|&(index, call)| call.certain || !ran(index))
-        .map(|(_, call)| finding(call))
+        .map(|(_, call)| call.unproven())
         .collect()
-}
-
-fn finding(call: &OpenCall) -> Finding {
-    let why = match call.certain {
-        true => "may call a torch function that computes",
-        false => "was run by no trace, and it may compute outside of a kernel",
-    };
-    Finding {
-        rule: "unproven-branch".into(),
-        tier: Tier::Proof,
-        message: format!("`{}` {why}", call.text),
-        line: call.line,
-        column: call.column + 1,
-        help: Some("call kernels and allocations by name, on a path that every input of this signature takes".into()),
-    }
 }
 
 #[cfg(test)]

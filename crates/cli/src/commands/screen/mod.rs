@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Read, stdin, stdout};
 use std::process::ExitCode;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use tilewright_contract::{CandidateId, ScreenedFile, Screening, Tier};
+use tilewright_contract::{CandidateId, OpenCall, ScreenedFile, Screening, Tier};
 
 use super::usage;
 use super::verify::candidates;
@@ -97,11 +97,13 @@ fn screen(input: &Input, hardware: Option<Hardware>) -> ScreenedFile {
                 Ok(cut) => {
                     file.kernels = cut.kernels.into_iter().map(|kernel| kernel.name).collect();
                     file.findings = cut.findings;
+                    // Of the open calls, these are refused whatever a trace says.
+                    file.findings.extend(cut.calls.iter().filter(|call| call.certain).map(OpenCall::unproven));
                     if hardware == Some(Hardware::Ascend) {
                         // What can be cut can be looked at again.
                         file.findings.extend(tilewright_screen::ascend(bytes).unwrap_or_default());
-                        file.findings.sort_by_key(|finding| (finding.line, finding.column));
                     }
+                    file.findings.sort_by_key(|finding| (finding.line, finding.column));
                 }
                 Err(error) => match tilewright_screen::unscreened(&error) {
                     Some(finding) => file.findings.push(finding),

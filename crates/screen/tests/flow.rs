@@ -26,7 +26,8 @@ def fast(x, *rest):
     kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), B=64)
     return out
 ";
-const RULES: [&str; 4] = ["no-launch-reachable", "result-not-from-launch", "unreached-kernel", "other-inputs-fallback"];
+const RULES: [&str; 5] =
+    ["no-launch-reachable", "result-not-from-launch", "unreached-kernel", "other-inputs-fallback", "set-order"];
 
 /// Each fenced Python block with its heading.
 fn blocks(text: &str) -> Vec<(String, String)> {

@@ -91,7 +91,8 @@ impl<'a> Engine<'_, 'a> {
             match argument {
                 Expr::Starred(starred) => {
                     let set = self.expr(&starred.value);
-                    let each = self.iterate(&set);
+                    let random = self.note_order(&set, starred.range(), true);
+                    let each = self.iterate(&set).opened(random);
                     args.more.get_or_insert_default().join(&each);
                 }
                 _ if args.more.is_some() => {

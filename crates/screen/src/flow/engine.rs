@@ -1,7 +1,9 @@
 //! The state of the analysis: units of code, the cells that values flow through, and the work list.
 
+use std::collections::BTreeMap;
+
 use ruff_python_ast::{ExprLambda, ExprName, Identifier, Parameters, Stmt, StmtClassDef, StmtFunctionDef};
-use ruff_text_size::{Ranged, TextRange};
+use ruff_text_size::{Ranged, TextRange, TextSize};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -113,6 +115,10 @@ pub(super) struct Object {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ObjectKind {
     Container,
+    /// A set or frozenset: its order may change from process to process.
+    Unordered,
+    /// A container or iterator with the elements of a set in the order of that set.
+    Shuffled,
     /// `nn.Sequential`: a call goes through its elements.
     Chain,
     /// `functools.partial`: `rest` holds the functions, `keyed` the arguments (`#0`, or by name).
@@ -177,6 +183,8 @@ pub(super) struct Engine<'s, 'a> {
     model: CellId,
     /// The name of the attribute that stands for those set under unknown names.
     pub(super) any_name: Sym,
+    /// Places where the order of a set or the hash of a text gives a value, and whether that surely changes.
+    pub(super) orders: BTreeMap<(TextSize, TextSize), bool>,
 }
 
 impl<'s, 'a> Engine<'s, 'a> {
@@ -226,6 +234,7 @@ impl<'s, 'a> Engine<'s, 'a> {
             entry: MAIN,
             model: 0,
             any_name,
+            orders: BTreeMap::new(),
         };
         engine.add_unit(Body::Module(body), MODULE, None);
         engine.entry = engine.add_unit(Body::Entry, MODULE, None);

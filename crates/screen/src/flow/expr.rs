@@ -75,9 +75,9 @@ impl<'a> Engine<'_, 'a> {
                 }
                 Set::of(Value::Function(unit))
             }
-            Expr::Tuple(tuple) => self.display(&tuple.elts, expr.range()),
-            Expr::List(list) => self.display(&list.elts, expr.range()),
-            Expr::Set(set) => self.display(&set.elts, expr.range()),
+            Expr::Tuple(tuple) => self.display(&tuple.elts, expr.range(), ObjectKind::Container),
+            Expr::List(list) => self.display(&list.elts, expr.range(), ObjectKind::Container),
+            Expr::Set(set) => self.display(&set.elts, expr.range(), ObjectKind::Unordered),
             Expr::Dict(dict) => {
                 let object = self.object(expr.range(), 0, ObjectKind::Container);
                 for item in &dict.items {
@@ -92,8 +92,16 @@ impl<'a> Engine<'_, 'a> {
                 }
                 Set::of(Value::Object(object))
             }
-            Expr::ListComp(comp) => self.comprehension(expr.range(), &comp.generators, &[&comp.elt]),
-            Expr::SetComp(comp) => self.comprehension(expr.range(), &comp.generators, &[&comp.elt]),
+            Expr::ListComp(comp) => {
+                let made = self.comprehension(expr.range(), &comp.generators, &[&comp.elt]);
+                let random = self.note_order(&made, expr.range(), false);
+                made.opened(random)
+            }
+            Expr::SetComp(comp) => {
+                let made = self.comprehension(expr.range(), &comp.generators, &[&comp.elt]);
+                self.retype(&made, ObjectKind::Unordered);
+                made
+            }
             Expr::Generator(comp) => self.comprehension(expr.range(), &comp.generators, &[&comp.elt]),
             Expr::DictComp(comp) => match comp.key.as_deref() {
                 Some(key) => self.comprehension(expr.range(), &comp.generators, &[key, &comp.value]),
@@ -310,8 +318,8 @@ impl<'a> Engine<'_, 'a> {
     }
 
     /// A tuple, list or set display.
-    fn display(&mut self, elements: &'a [Expr], place: TextRange) -> Set {
-        let object = self.object(place, 0, ObjectKind::Container);
+    fn display(&mut self, elements: &'a [Expr], place: TextRange, kind: ObjectKind) -> Set {
+        let object = self.object(place, 0, kind);
         let mut known = true;
         for (index, element) in elements.iter().enumerate() {
             if let Expr::Starred(starred) = element {
@@ -336,7 +344,7 @@ impl<'a> Engine<'_, 'a> {
         let object = self.object(place, 0, ObjectKind::Container);
         let (scope, guard) = (self.scope, self.guard);
         let inner = self.scopes.opened_by(place);
-        let mut opened = false;
+        let (mut opened, mut shuffled) = (false, false);
         for (index, generator) in generators.iter().enumerate() {
             if index > 0 {
                 self.scope = inner;
@@ -344,6 +352,7 @@ impl<'a> Engine<'_, 'a> {
             let set = self.expr(&generator.iter);
             self.scope = inner;
             let each = self.iterate(&set);
+            shuffled |= self.is_shuffled(&set);
             opened |= set.open;
             self.guard = self.guard.max(if set.open { Guard::Open } else { Guard::Settled });
             self.assign(&generator.target, &each);
@@ -371,7 +380,11 @@ impl<'a> Engine<'_, 'a> {
             }
             _ => {}
         }
-        Set::of(Value::Object(object)).opened(opened)
+        let made = Set::of(Value::Object(object)).opened(opened);
+        if shuffled {
+            self.retype(&made, ObjectKind::Shuffled);
+        }
+        made
     }
 
     fn yields(&mut self, set: &Set) {

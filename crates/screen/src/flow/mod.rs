@@ -8,6 +8,7 @@ mod expr;
 mod intern;
 mod library;
 mod object;
+mod order;
 mod report;
 mod special;
 mod stmt;

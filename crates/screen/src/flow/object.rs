@@ -85,7 +85,15 @@ impl<'a> Engine<'_, 'a> {
 
     /// A new object, made at a place, with the elements of some.
     pub(super) fn collect(&mut self, parts: &[&Set], place: TextRange) -> Set {
-        let object = self.object(place, 1, ObjectKind::Container);
+        let unordered = |value: &Value| {
+            matches!(value, Value::Object(object)
+            if self.objects[*object as usize].kind == ObjectKind::Unordered)
+        };
+        let kind = match parts.iter().any(|part| part.values().iter().any(unordered)) {
+            true => ObjectKind::Unordered,
+            false => ObjectKind::Container,
+        };
+        let object = self.object(place, 1, kind);
         for part in parts {
             self.pour(object, part);
         }
@@ -524,35 +532,7 @@ impl<'a> Engine<'_, 'a> {
             return Set::plain();
         }
         if name == "apply" && foreign.iter().any(|base| self.is_path(*base, "torch.autograd.Function")) {
-            let forward = self.sym("forward");
-            // The context has the methods of `torch.autograd.Function`.
-            let mut found = Set::default();
-            let setup = self.sym("setup_context");
-            let mut apart = false;
-            self.backward(class);
-            for &class in &own {
-                if let Some(set) = self.class_variable(class, setup) {
-                    let args = super::call::Args::any(Set::of(Value::Tensor(STATE)));
-                    for &value in set.values() {
-                        if let Value::Function(unit) = value {
-                            self.apply(unit, Some(Value::Instance(class)), &args);
-                            apart = true;
-                        }
-                    }
-                }
-            }
-            for &class in &own {
-                if let Some(set) = self.class_variable(class, forward) {
-                    for &value in set.values() {
-                        found.add(match value {
-                            Value::Function(unit) if !apart => Value::Bound(unit, class),
-                            other => other,
-                        });
-                    }
-                    break;
-                }
-            }
-            return found;
+            return self.apply_of(class, &own, place);
         }
         for class in own {
             if let Some(set) = self.class_variable(class, attr) {
@@ -575,6 +555,43 @@ impl<'a> Engine<'_, 'a> {
             } else {
                 found.join(&Set::unknown());
             }
+        }
+        found
+    }
+
+    /// `apply` of an `autograd.Function`: its `forward`, and then `setup_context` where there is one.
+    fn apply_of(&mut self, class: ClassId, own: &[ClassId], place: TextRange) -> Set {
+        self.backward(class);
+        let (forward, setup) = (self.sym("forward"), self.sym("setup_context"));
+        let forward = own.iter().find_map(|&class| self.class_variable(class, forward)).unwrap_or_default();
+        let setup = own.iter().find_map(|&class| self.class_variable(class, setup)).unwrap_or_default();
+        let after: Vec<UnitId> = functions(&setup).collect();
+        if !after.is_empty() {
+            let inputs = self.object(place, 8, ObjectKind::Container);
+            let mut output = Set::default();
+            for unit in functions(&forward) {
+                let units = &self.units[unit as usize];
+                let (scope, result, parameters) = (units.scope, units.result, units.parameters());
+                output.join(&self.read(result));
+                for (index, parameter) in parameters.into_iter().flat_map(|all| all.iter()).enumerate() {
+                    let name = self.sym_at(parameter.name());
+                    let (from, to) = (self.variable(scope, name), self.indexed(inputs, index));
+                    let set = self.read(from);
+                    self.write(to, &set);
+                }
+            }
+            let args = super::call::Args::of([Set::of(Value::Object(inputs)), output]);
+            for &unit in &after {
+                // The context has the methods of `torch.autograd.Function`.
+                self.apply(unit, Some(Value::Instance(class)), &args);
+            }
+        }
+        let mut found = Set::default().opened(forward.open);
+        for &value in forward.values() {
+            found.add(match value {
+                Value::Function(unit) if after.is_empty() => Value::Bound(unit, class),
+                other => other,
+            });
         }
         found
     }
@@ -695,4 +712,12 @@ impl<'a> Engine<'_, 'a> {
             && self.reached() != Guard::Never
             && !self.scopes.within(scope, self.units[self.unit as usize].scope)
     }
+}
+
+/// The functions in a set.
+fn functions(set: &Set) -> impl Iterator<Item = UnitId> + '_ {
+    set.values().iter().filter_map(|value| match value {
+        Value::Function(unit) => Some(*unit),
+        _ => None,
+    })
 }

@@ -114,6 +114,22 @@ impl Engine<'_, '_> {
                 "let every input take the path of the kernel, or raise an error",
             ));
         }
+        let mut told = (TextSize::new(0), false);
+        for (&(start, end), &random) in &self.orders {
+            // `iter(names)` within `next(iter(names))`.
+            if end <= told.0 && told.1 >= random {
+                continue;
+            }
+            told = (end, random);
+            let text = shorten(source.slice(TextRange::new(start, end)));
+            findings.push(finding(
+                "set-order",
+                if random { Tier::Proof } else { Tier::Evidence },
+                format!("`{text}` depends on the order of a set or on a hash, which change from process to process"),
+                Some((source, start)),
+                "use a tuple or a list; use sets only to ask what is in them",
+            ));
+        }
         if self.has_model() {
             findings.extend(self.launch_findings(report));
             findings.extend(self.unreached_kernels(source));

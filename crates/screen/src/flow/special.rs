@@ -32,6 +32,9 @@ pub(super) enum Special {
     CallOf,
     MethodType,
     Container,
+    Unordered,
+    Sorted,
+    Hash,
     Chain,
     Zip,
     Enumerate,
@@ -74,11 +77,8 @@ impl Special {
             | "collections.deque"
             | "builtins.list"
             | "builtins.tuple"
-            | "builtins.set"
-            | "builtins.frozenset"
             | "builtins.reversed"
             | "builtins.iter"
-            | "builtins.sorted"
             | "builtins.bytearray"
             | "builtins.memoryview"
             | "array.array"
@@ -91,6 +91,9 @@ impl Special {
             | "torch.nn.ModuleDict"
             | "torch.nn.ParameterList"
             | "torch.nn.ParameterDict" => Self::Container,
+            "builtins.set" | "builtins.frozenset" => Self::Unordered,
+            "builtins.sorted" => Self::Sorted,
+            "builtins.hash" => Self::Hash,
             "torch.nn.Sequential" => Self::Chain,
             "builtins.zip" => Self::Zip,
             "builtins.enumerate" => Self::Enumerate,
@@ -349,7 +352,24 @@ impl<'a> Engine<'_, 'a> {
                 Some(self.invoke_all(&args.first(), &rest, place))
             }
             Special::MethodType => clear(self.method_type(args)),
-            Special::Container => clear(self.container(args, place, ObjectKind::Container)),
+            Special::Container => {
+                let mut random = false;
+                for set in args.all() {
+                    random |= self.note_order(set, place, false);
+                }
+                let shuffled = args.all().cloned().collect::<Vec<_>>().iter().any(|set| self.is_shuffled(set));
+                let made = self.container(args, place, ObjectKind::Container);
+                if shuffled {
+                    self.retype(&made, ObjectKind::Shuffled);
+                }
+                clear(made.opened(random))
+            }
+            Special::Sorted => clear(self.container(args, place, ObjectKind::Container)),
+            Special::Unordered => clear(self.container(args, place, ObjectKind::Unordered)),
+            Special::Hash => {
+                self.note_hash(&args.first(), place);
+                clear(Set::plain().opened(true))
+            }
             Special::Chain => clear(self.container(args, place, ObjectKind::Chain)),
             Special::Zip | Special::Enumerate => clear(self.zipped(which, args, place)),
             Special::Wraps => clear(Set::of(self.path("functools.wraps()"))),
@@ -358,6 +378,7 @@ impl<'a> Engine<'_, 'a> {
                 clear(each.opened(true))
             }
             Special::Next => {
+                self.note_order(&args.first(), place, true);
                 let mut each = self.iterate(&args.first());
                 if let Some(default) = args.positional.get(1) {
                     each.join(default);
@@ -560,7 +581,8 @@ impl<'a> Engine<'_, 'a> {
             parts.insert(0, Set::plain());
         }
         for (index, set) in parts.iter().enumerate() {
-            let each = self.iterate(set);
+            let random = self.note_order(set, place, false);
+            let each = self.iterate(set).opened(random);
             let cell = self.indexed(pair, index);
             self.write(cell, &each);
         }
@@ -582,6 +604,10 @@ impl<'a> Engine<'_, 'a> {
             "get" | "pop" | "setdefault" | "__getitem__" => {
                 let key = args.first();
                 let base = Set::of(Value::Object(object));
+                if kind == ObjectKind::Unordered {
+                    let open = self.note_order(&base, place, true);
+                    return clear(self.elements(object).opened(open));
+                }
                 let mut found = match args.positional.is_empty() {
                     true => self.elements(object),
                     false => self.item(&base, &key, place),

@@ -162,9 +162,10 @@ impl<'a> Engine<'_, 'a> {
             Expr::Tuple(_) | Expr::List(_) => {
                 let targets = crate::scope::elements(target);
                 let starred = targets.iter().any(Expr::is_starred_expr);
+                let random = self.note_order(set, target.range(), true);
                 for (index, target) in targets.iter().enumerate() {
                     let part = if starred { self.iterate(set) } else { self.unpack(set, index) };
-                    self.assign(target, &part);
+                    self.assign(target, &part.opened(random));
                 }
             }
             _ => {}
@@ -237,7 +238,8 @@ impl<'a> Engine<'_, 'a> {
 
     fn for_loop(&mut self, stmt: &'a StmtFor) -> Exits {
         let set = self.expr(&stmt.iter);
-        let each = self.iterate(&set);
+        let random = self.note_order(&set, stmt.iter.range(), false);
+        let each = self.iterate(&set).opened(random);
         let open = set.open || each.open;
         let exits = self.turns(open, |it| {
             it.assign(&stmt.target, &each);

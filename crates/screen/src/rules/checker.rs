@@ -21,6 +21,10 @@ use crate::source::Source;
 /// Methods of a namespace that change it.
 const DICT_CHANGES: [&str; 7] = ["update", "setdefault", "pop", "popitem", "clear", "__setitem__", "__delitem__"];
 
+/// How the environment variables begin that torch, Triton, the compilers below them and the driver read.
+const FRAMEWORKS: [&str; 11] =
+    ["TRITON", "TORCH", "PYTORCH", "CUDA", "NVIDIA", "CUBLAS", "CUDNN", "NCCL", "MLIR", "LLVM", "PYTHON"];
+
 pub(crate) fn check<'a>(
     module: &'a ModModule,
     source: &Source,
@@ -238,9 +242,8 @@ impl<'a> Checker<'_, 'a> {
                 }
             }
             Expr::Subscript(subscript) => {
-                if self.in_function(scope) && self.names.is(&subscript.value, scope, &["os.environ"]) {
-                    let message = "the environment is changed".to_owned();
-                    self.report(&global_state::RULE.rule, Some(target.start()), message);
+                if self.names.is(&subscript.value, scope, &["os.environ"]) {
+                    self.sets_environment(Some(&subscript.slice), scope, target.start());
                 }
                 if let Some(space) = self.foreign_namespace(&subscript.value, scope) {
                     self.patch(&space, "…", target.start());
@@ -251,6 +254,15 @@ impl<'a> Checker<'_, 'a> {
             }
             _ => {}
         }
+    }
+
+    /// The environment is changed: refused in functions, and where the variable is one that torch, Triton or CUDA read.
+    fn sets_environment(&mut self, variable: Option<&Expr>, scope: ScopeId, at: TextSize) {
+        let name = variable.and_then(|name| self.names.string(name, scope));
+        let read = name.as_deref().is_none_or(|name| FRAMEWORKS.iter().any(|prefix| name.starts_with(prefix)));
+        let tier = if read || self.in_function(scope) { Tier::Proof } else { Tier::Evidence };
+        let message = format!("the environment variable `{}` is changed", name.as_deref().unwrap_or("…"));
+        self.report_as(&global_state::RULE.rule, tier, Some(at), message);
     }
 
     /// Notes which parameters are no tensors: those of `__init__`, and those with another annotation or default.
@@ -339,6 +351,15 @@ impl<'a> Checker<'_, 'a> {
                     for base in first.map_or(Vec::new(), |first| self.patchable(first, scope)) {
                         self.patch(&base, attr.as_deref().unwrap_or("…"), at);
                     }
+                }
+                "os.environ.setdefault"
+                | "os.environ.pop"
+                | "os.putenv"
+                | "os.unsetenv"
+                | "os.environ.__setitem__"
+                | "os.environ.__delitem__" => self.sets_environment(first, scope, at),
+                "os.environ.update" | "os.environ.clear" | "os.environ.popitem" => {
+                    self.sets_environment(None, scope, at);
                 }
                 path if precision_flag::is_call(path) => {
                     let message = format!("`{path}` changes a setting of the process");

@@ -346,4 +346,11 @@ pub(crate) const FLOW: &[Elsewhere] = &[
         why: "For other inputs the file is another implementation, of which nothing was verified.",
         instead: "Raise an exception for what the kernel cannot handle.",
     },
+    Elsewhere {
+        id: "set-order",
+        tier: Tier::Proof,
+        what: "Refuses picking from a set by its order (`next(iter(names))`, `names.pop()`, unpacking, a loop that `forward` reaches), and `hash` of text. Where the elements may be numbers, and for loops at import, it is evidence.",
+        why: "The hash of text and of objects changes from process to process, so the verified run and later runs may take other paths.",
+        instead: "Use a tuple or a list, and sets only for `in`.",
+    },
 ];

@@ -4,6 +4,8 @@ use super::{PathRule, Rule};
 
 /// # What it does
 /// Refuses process-wide settings of torch that change other code: the default dtype, the number of threads, determinism.
+/// Refuses changes of the environment in functions, and of variables that torch, Triton or CUDA read; other changes at
+/// import are evidence.
 ///
 /// # Why is this bad?
 /// They slow the reference down, or change the inputs and outputs that come later.
@@ -12,6 +14,7 @@ use super::{PathRule, Rule};
 /// ```python
 /// torch.set_default_dtype(torch.bfloat16)
 /// torch.set_num_threads(1)
+/// os.environ["TRITON_INTERPRET"] = "1"
 /// ```
 ///
 /// # Use instead

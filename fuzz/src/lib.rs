@@ -85,6 +85,7 @@ enum Edit {
 }
 
 /// A candidate with some edits.
+#[derive(Debug)]
 pub struct Candidate(pub String);
 
 impl<'a> Arbitrary<'a> for Candidate {

@@ -155,6 +155,16 @@ fn int_call(name: &str, elem: Elem, result: Elem) -> Option<Code> {
     }
 }
 
+/// Instructions of programmatic dependent launches: waiting for the launch before, which has ended here, and letting the
+/// next one begin.
+pub(super) fn does_nothing(op: &Op) -> bool {
+    let text = attrs::text(op, "asm_string").unwrap_or_default();
+    let lines = text.split(['\n', ';']).map(|line| line.split("//").next().unwrap_or_default().trim());
+    let mut instructions = lines.filter(|line| !line.is_empty()).peekable();
+    instructions.peek().is_some()
+        && instructions.all(|line| matches!(line, "griddepcontrol.wait" | "griddepcontrol.launch_dependents"))
+}
+
 /// Inline assembly: single instructions that are plain functions of their operands.
 pub(super) fn inline_asm(lower: &Lower, frame: &Frame, op: &Op) -> Result<Code> {
     let text = attrs::text(op, "asm_string").unwrap_or_default();

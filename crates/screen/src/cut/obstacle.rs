@@ -8,53 +8,88 @@ use crate::source::Source;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// # What it does
+    ///
     /// The kernel uses a variable of the function around it, such as a parameter.
-    /// # Why
+    ///
+    /// # Why is this bad?
+    ///
     /// Its value exists only while the file runs, and a kernel is compiled from its text alone.
-    /// # Instead
+    ///
+    /// # Use instead
+    ///
     /// Pass the value as a `tl.constexpr` parameter.
     Captures,
     /// # What it does
+    ///
     /// The kernel uses a global whose value is computed when the file runs, or that can change.
-    /// # Why
+    ///
+    /// # Why is this bad?
+    ///
     /// `os.environ.get(...)`, a function call or a list may give another value on the next run.
-    /// # Instead
+    ///
+    /// # Use instead
+    ///
     /// Write a literal, arithmetic of literals, or pass the value as a `tl.constexpr` parameter.
     RuntimeValue,
     /// # What it does
+    ///
     /// The kernel uses a global that is bound more than once.
-    /// # Why
+    ///
+    /// # Why is this bad?
+    ///
     /// Which value it has depends on when the kernel is launched.
-    /// # Instead
+    ///
+    /// # Use instead
+    ///
     /// Bind it once.
     Reassigned,
     /// # What it does
+    ///
     /// The kernel uses something imported from outside of Triton.
-    /// # Why
+    ///
+    /// # Why is this bad?
+    ///
     /// Only `triton`, `triton.language` and constants of `math` exist where kernels are compiled.
-    /// # Instead
+    ///
+    /// # Use instead
+    ///
     /// Use `triton.language` or `libdevice`.
     ForeignImport,
     /// # What it does
+    ///
     /// The kernel calls a plain Python function, or uses a class.
-    /// # Why
+    ///
+    /// # Why is this bad?
+    ///
     /// Device code is `@triton.jit` functions; host objects do not exist there.
-    /// # Instead
+    ///
+    /// # Use instead
+    ///
     /// Decorate the helper with `@triton.jit`.
     CallsPython,
     /// # What it does
+    ///
     /// The function is not a plain `def` under `@triton.jit`: other decorators below it, computed
     /// decorator arguments, `async`, a lambda.
-    /// # Why
+    ///
+    /// # Why is this bad?
+    ///
     /// What would be compiled is not what the file shows.
-    /// # Instead
+    ///
+    /// # Use instead
+    ///
     /// A plain `def` with `@triton.jit` directly above it.
     NotPlain,
     /// # What it does
+    ///
     /// Two different things of the same name would be needed in one module.
-    /// # Why
+    ///
+    /// # Why is this bad?
+    ///
     /// Kernels are cut into one flat module.
-    /// # Instead
+    ///
+    /// # Use instead
+    ///
     /// Give them different names.
     NameClash,
 }

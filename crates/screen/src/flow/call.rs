@@ -205,6 +205,7 @@ impl<'a> Engine<'_, 'a> {
                 made.add(Value::Instance(class));
                 (effect.max(self.construct(class, args, place)), made)
             }
+            Value::Apply(class) => self.apply_function(class, args, place),
             Value::Instance(class) => self.call_instance(class, args, place),
             Value::Super(..) => (Effect::Unknown, Set::unknown()),
             // `kernel.warmup(…)`
@@ -557,6 +558,11 @@ impl<'a> Engine<'_, 'a> {
                     self.invoke(value, &Args::any(data.clone()), TextRange::default(), false);
                     let guard = self.reached().max(least);
                     self.reach(unit, guard);
+                }
+                Value::Apply(class) => {
+                    self.invoke(value, &Args::any(data.clone()), TextRange::default(), false);
+                    let guard = self.reached().max(least);
+                    self.applied(class).into_iter().for_each(|unit| self.reach(unit, guard));
                 }
                 Value::Path(path) if self.known_call(path).row.effect == Effect::Compute => effect = Effect::Compute,
                 Value::TensorMethod(_, name) => {

@@ -2,7 +2,7 @@
 
 use ruff_text_size::TextRange;
 
-use super::call::Back;
+use super::call::{Args, Back};
 use super::engine::{Engine, Kind, MAIN, ObjectKind};
 use super::intern::Sym;
 use super::library::{self, Attribute};
@@ -157,7 +157,7 @@ impl<'a> Engine<'_, 'a> {
                 Value::Instance(class) => {
                     let name = self.sym("__getitem__");
                     let method = self.instance_attribute(class, name, place);
-                    let args = super::call::Args::of([index.clone()]);
+                    let args = Args::of([index.clone()]);
                     let (effect, set) = self.invoke_all(&method, &args, place);
                     self.note(place, effect, base.open || method.open);
                     found.join(&set);
@@ -185,7 +185,7 @@ impl<'a> Engine<'_, 'a> {
                     let name = self.sym("__class_getitem__");
                     for &method in self.class_variable(class, name).unwrap_or_default().values() {
                         if let Value::Function(unit) = method {
-                            let args = super::call::Args::of([index.clone()]);
+                            let args = Args::of([index.clone()]);
                             found.join(&self.apply(unit, Some(value), &args));
                         }
                     }
@@ -516,7 +516,7 @@ impl<'a> Engine<'_, 'a> {
                 if let Some(set) = self.class_variable(class, getter) {
                     let method = self.bind(&set, receiver, Value::Instance(receiver), place);
                     let (effect, set) =
-                        self.invoke_all(&method, &super::call::Args::of([Set::of(Value::Str(attr))]), place);
+                        self.invoke_all(&method, &Args::of([Set::of(Value::Str(attr))]), place);
                     self.note(place, effect, method.open);
                     found.join(&set);
                 }
@@ -532,7 +532,8 @@ impl<'a> Engine<'_, 'a> {
             return Set::plain();
         }
         if name == "apply" && foreign.iter().any(|base| self.is_path(*base, "torch.autograd.Function")) {
-            return self.apply_of(class, &own, place);
+            self.backward(class);
+            return Set::of(Value::Apply(class));
         }
         for class in own {
             if let Some(set) = self.class_variable(class, attr) {
@@ -559,41 +560,48 @@ impl<'a> Engine<'_, 'a> {
         found
     }
 
-    /// `apply` of an `autograd.Function`: its `forward`, and then `setup_context` where there is one.
-    fn apply_of(&mut self, class: ClassId, own: &[ClassId], place: TextRange) -> Set {
-        self.backward(class);
-        let (forward, setup) = (self.sym("forward"), self.sym("setup_context"));
-        let forward = own.iter().find_map(|&class| self.class_variable(class, forward)).unwrap_or_default();
-        let setup = own.iter().find_map(|&class| self.class_variable(class, setup)).unwrap_or_default();
+    /// What `forward` and `setup_context` of an `autograd.Function` are.
+    fn passes(&mut self, class: ClassId) -> [Set; 2] {
+        let (own, _) = self.lineage(class);
+        ["forward", "setup_context"].map(|name| {
+            let name = self.sym(name);
+            own.iter().find_map(|&class| self.class_variable(class, name)).unwrap_or_default()
+        })
+    }
+
+    /// Functions that `apply` of an `autograd.Function` calls.
+    pub(super) fn applied(&mut self, class: ClassId) -> Vec<UnitId> {
+        let passes = self.passes(class);
+        passes.iter().flat_map(functions).collect()
+    }
+
+    /// Calls `apply` of an `autograd.Function`: its `forward`, and then `setup_context` where there is one.
+    pub(super) fn apply_function(&mut self, class: ClassId, args: &Args, place: TextRange) -> (Effect, Set) {
+        let [forward, setup] = self.passes(class);
         let after: Vec<UnitId> = functions(&setup).collect();
-        if !after.is_empty() {
-            let inputs = self.object(place, 8, ObjectKind::Container);
-            let mut output = Set::default();
-            for unit in functions(&forward) {
-                let units = &self.units[unit as usize];
-                let (scope, result, parameters) = (units.scope, units.result, units.parameters());
-                output.join(&self.read(result));
-                for (index, parameter) in parameters.into_iter().flat_map(|all| all.iter()).enumerate() {
-                    let name = self.sym_at(parameter.name());
-                    let (from, to) = (self.variable(scope, name), self.indexed(inputs, index));
-                    let set = self.read(from);
-                    self.write(to, &set);
-                }
-            }
-            let args = super::call::Args::of([Set::of(Value::Object(inputs)), output]);
-            for &unit in &after {
-                // The context has the methods of `torch.autograd.Function`.
-                self.apply(unit, Some(Value::Instance(class)), &args);
-            }
-        }
-        let mut found = Set::default().opened(forward.open);
+        let mut callee = Set::default().opened(forward.open);
         for &value in forward.values() {
-            found.add(match value {
+            callee.add(match value {
+                // The context has the methods of `torch.autograd.Function`.
                 Value::Function(unit) if after.is_empty() => Value::Bound(unit, class),
                 other => other,
             });
         }
-        found
+        let (effect, output) = self.invoke_all(&callee, args, place);
+        if !after.is_empty() {
+            let inputs = self.object(place, 8, ObjectKind::Container);
+            for (index, set) in args.positional.iter().enumerate() {
+                let cell = self.indexed(inputs, index);
+                self.write(cell, set);
+            }
+            let rest = self.objects[inputs as usize].rest;
+            args.more.iter().for_each(|more| self.write(rest, more));
+            for unit in after {
+                let args = Args::of([Set::of(Value::Object(inputs)), output.clone()]);
+                self.apply(unit, Some(Value::Instance(class)), &args);
+            }
+        }
+        (effect, output)
     }
 
     /// The backward pass of an `autograd.Function`: its launches count as uses, but `forward` does not reach it.
@@ -603,7 +611,7 @@ impl<'a> Engine<'_, 'a> {
             if let Value::Function(unit) = value
                 && let Some(parameters) = self.units[unit as usize].parameters()
             {
-                let args = super::call::Args::any(Set::of(Value::Tensor(STATE)));
+                let args = Args::any(Set::of(Value::Tensor(STATE)));
                 self.bind_parameters(unit, parameters, Some(Value::Instance(class)), &args);
                 self.reach(unit, Guard::Never);
             }
@@ -631,7 +639,7 @@ impl<'a> Engine<'_, 'a> {
                         found.add(Value::Bound(unit, class));
                     }
                     Kind::Property => {
-                        let args = super::call::Args::default();
+                        let args = Args::default();
                         let (_, set) = self.invoke(Value::Bound(unit, class), &args, place, false);
                         found.join(&set);
                     }
@@ -673,7 +681,7 @@ impl<'a> Engine<'_, 'a> {
                 Value::Tensor(origin) => self.copy(origin, value),
                 // A library may call what it is given.
                 Value::Path(_) | Value::Unknown => {
-                    self.call_back(&super::call::Args::of([value.clone()]), Back::Unknown);
+                    self.call_back(&Args::of([value.clone()]), Back::Unknown);
                 }
                 _ => {}
             }

@@ -38,6 +38,8 @@ pub(super) enum Value {
     /// A class method and its class.
     OfClass(UnitId, ClassId),
     Class(ClassId),
+    /// `apply` of an `autograd.Function`.
+    Apply(ClassId),
     Instance(ClassId),
     /// `super()` in the first class, for a receiver of the second.
     Super(ClassId, ClassId),

@@ -187,7 +187,12 @@ impl<'s, 'a> Closure<'s, 'a> {
         let reassigned = |at: TextSize| {
             let lines: Vec<String> =
                 bindings.iter().take(MAX_LINES).map(|binding| self.source.line(binding.at).to_string()).collect();
-            let message = format!("it uses `{name}`, which is bound on lines {}", lines.join(", "));
+            let twice = bindings.iter().all(|binding| matches!(binding.kind, BindingKind::Function(_)));
+            let (verb, advice) = match twice {
+                true => ("defined", "; define it once, and let a `tl.constexpr` choose inside"),
+                false => ("bound", ""),
+            };
+            let message = format!("it uses `{name}`, which is {verb} on lines {}{advice}", lines.join(", "));
             Err(Obstacle::new(Reason::Reassigned, at, message))
         };
         // `f = triton.jit(f)` after `def f`.
@@ -225,7 +230,10 @@ impl<'s, 'a> Closure<'s, 'a> {
                 Err(Obstacle::new(Reason::Captures, binding.at, message))
             }
             BindingKind::Class => {
-                let message = format!("it uses the class `{name}`");
+                let message = format!(
+                    "it uses the class `{name}`, which Triton does not allow: give each member that kernels need a \
+                     global name of its own, or pass it as a `tl.constexpr` parameter"
+                );
                 Err(Obstacle::new(Reason::CallsPython, binding.at, message))
             }
             BindingKind::Import { .. } | BindingKind::Element(_) | BindingKind::Other => {

@@ -22,12 +22,21 @@ use super::kernels::{Call, Kernel, Kernels};
 /// `tl.load(x_ptr + offsets, mask=offsets < n, other=0.0)`.
 pub(crate) const RULE: Rule = Rule { id: "unmasked-tail", tier: Tier::Advice, help: "add `mask=offsets < n`" };
 
+const PADS: [&str; 2] = ["torch.nn.functional.pad", "torch.constant_pad_nd"];
+
 pub(super) fn check<'a>(kernels: &mut Kernels<'_, 'a>, kernel: &Kernel<'a>) {
     let rounded_up = kernel
         .launches
         .iter()
         .any(|launch| kernels.any(launch.grid, launch.scope, &|part| kernels.is_call(part, "cdiv", launch.scope)));
-    if !rounded_up {
+    // The host pads what it gives to the kernel to whole blocks.
+    let padded = kernel.launches.iter().any(|launch| {
+        let is_pad = |part: &Expr| {
+            part.as_call_expr().is_some_and(|call| kernels.names.is(&call.func, launch.scope, &PADS))
+        };
+        launch.call.arguments.args.iter().any(|argument| kernels.any(argument, launch.scope, &is_pad))
+    });
+    if !rounded_up || padded {
         return;
     }
     for Call { name, call, conditional } in &kernel.calls {

@@ -273,6 +273,8 @@ pub(crate) enum Code {
         signed: bool,
     },
     CompareInt(IntPredicate),
+    /// Whether a byte that memory keeps a boolean in is not zero: how Triton loads a boolean.
+    Truth,
     CompareFloat {
         relation: FloatRelation,
         ordered: bool,

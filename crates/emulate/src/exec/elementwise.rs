@@ -124,6 +124,7 @@ impl Machine<'_> {
                 };
                 float_to_int(signed, false, &whole, out)
             }
+            Code::Truth => compare_int(IntPredicate::Ne, arg(0)?, arg(1)?, i8s(out)),
             Code::CompareInt(predicate) => compare_int(predicate, arg(0)?, arg(1)?, i8s(out)),
             Code::CompareFloat { relation, ordered } => compare_float(relation, ordered, arg(0)?, arg(1)?, i8s(out)),
             Code::Select => select(arg(0)?, arg(1)?, arg(2)?, out),

@@ -45,9 +45,9 @@ impl Machine<'_> {
         let lanes = step.args.iter().any(|&reg| matches!(self.marks(reg), Marks::Lanes(_)));
         match &step.code {
             // Between integers and floats a cast computes: it truncates, or tests for zero.
-            Code::Cast(Cast::Int { .. } | Cast::Float { .. } | Cast::Bits { .. }) | Code::Split { .. } => {
-                arg(0).clone()
-            }
+            Code::Truth
+            | Code::Cast(Cast::Int { .. } | Cast::Float { .. } | Cast::Bits { .. })
+            | Code::Split { .. } => arg(0).clone(),
             Code::Broadcast { from, to } => rearranged(arg(0), |lanes, out| broadcast(lanes, from, to, out)),
             Code::Transpose { shape, order } => rearranged(arg(0), |lanes, out| transpose(lanes, shape, order, out)),
             Code::Join { .. } if !lanes => all(mixed(arg(0).at(0), arg(1).at(0))),

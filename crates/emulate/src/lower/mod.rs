@@ -12,12 +12,14 @@ mod plain;
 mod reach;
 mod share;
 
+use std::collections::HashSet;
+
 use tilewright_ttir::{Func, Loc, LocId, Module, Op, Region as IrRegion, Type, ValueId};
 
 use crate::block::Block;
 use crate::code::{Code, Program, Reg, Step};
 use crate::fault::Unsupported;
-use crate::types::ValueType;
+use crate::types::{Elem, ValueType};
 
 pub(crate) type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -40,8 +42,16 @@ pub(crate) fn lower(module: &Module, entry: &str) -> Result<Lowered> {
         return Err(Unsupported { op: "tt.func".into(), line: 0, why: format!("there is no function `{entry}`") });
     };
     let file = func.loc.and_then(|loc| module.position(loc)).map(|(file, ..)| file);
-    let mut lower =
-        Lower { module, file, registers: Vec::new(), constants: Vec::new(), calls: Vec::new(), count: 0, depth: 0 };
+    let mut lower = Lower {
+        module,
+        file,
+        registers: Vec::new(),
+        constants: Vec::new(),
+        booleans: HashSet::new(),
+        calls: Vec::new(),
+        count: 0,
+        depth: 0,
+    };
     let mut frame = Frame { func, regs: vec![None; func.values.len()] };
     let mut params = Vec::new();
     let mut param_regs = Vec::new();
@@ -78,6 +88,8 @@ struct Lower<'m> {
     file: Option<&'m str>,
     registers: Vec<Register>,
     constants: Vec<(Reg, Block)>,
+    /// Bytes loaded through pointers to booleans.
+    booleans: HashSet<Reg>,
     /// Names of the functions being inlined.
     calls: Vec<&'m str>,
     count: usize,
@@ -195,7 +207,7 @@ impl<'m> Lower<'m> {
             "tt.elementwise_inline_asm" if math::does_nothing(op) => {
                 for &result in &op.results {
                     let ty = self.type_of(frame, result, self.line(op.loc))?;
-                    if ty.elem != crate::types::Elem::I32 {
+                    if ty.elem != Elem::I32 {
                         return Err(self.unsupported(op, "a result of this type"));
                     }
                     let nothing = self.constant(&ty, Block::I32(vec![0]));
@@ -213,7 +225,13 @@ impl<'m> Lower<'m> {
                 }
                 // Operations with several results become one step a result, except the one that is one step anyway.
                 if let [code] = codes.as_slice() {
-                    let outs = op.results.iter().map(|&value| self.define(frame, value, op)).collect::<Result<_>>()?;
+                    let outs: Vec<Reg> =
+                        op.results.iter().map(|&value| self.define(frame, value, op)).collect::<Result<_>>()?;
+                    if let (Code::Load { elem: Elem::I8, .. }, Some(&pointer)) = (code, args.first())
+                        && self.registers[pointer.0 as usize].ty.pointee == Some(Elem::I1)
+                    {
+                        self.booleans.extend(&outs);
+                    }
                     steps.push(Step { code: code.clone(), args, outs, line, offset: false });
                 } else {
                     for (code, &result) in codes.into_iter().zip(&op.results) {

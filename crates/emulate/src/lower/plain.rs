@@ -198,6 +198,7 @@ impl Lower<'_> {
         let boolean = self.operand_type(frame, op, 0)?.elem == Elem::I1;
         let predicate = match attrs::keyword(op, "predicate") {
             Some("eq") => IntPredicate::Eq,
+            Some("ne") if self.booleans.contains(&self.reg_of(frame, op.operands[0], op)?) => return Ok(Code::Truth),
             Some("ne") => IntPredicate::Ne,
             // A true i1 is -1 as a signed number, but is held as 1.
             Some("slt") => {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tilewright_emulate::{
-    AllocId, Arg, Defect, DefectKind, Fault, Init, Kernel, Limits, Memory, Report, Site, Usage, launch,
+    AllocId, Arg, Defect, DefectKind, Fault, Init, Kernel, Limits, Memory, Report, Site, Usage, launch, shadow,
 };
 
 fn planted() -> Vec<Value> {
@@ -33,7 +33,7 @@ fn contents(buffer: &Value) -> Vec<u8> {
         "fp32" => (x as f32).to_le_bytes().to_vec(),
         "fp16" => half::f16::from_f64(x).to_le_bytes().to_vec(),
         "i32" => (x as i32).to_le_bytes().to_vec(),
-        "i8" => vec![x as u8],
+        "i8" | "i1" => vec![x as u8],
         other => panic!("{other}"),
     });
     skip.into_iter().chain(elements).collect()
@@ -116,6 +116,12 @@ fn honest_differs(case: &Value, Outcome { memory, result }: &Outcome) -> Vec<Str
     wrong.extend(memory.defects().filter(|(_, defect)| matters(defect)).map(|(_, defect)| defect.to_string()));
     if (report.benign_races > 0) != (case["benign"].as_bool() == Some(true)) {
         wrong.push(format!("{} benign races", report.benign_races));
+    }
+    // All cases with marks have buffers alone.
+    if let (Some(index), Some(mark)) = (case["mark"][0].as_u64(), case["mark"][1].as_str()) {
+        let wanted = if mark == "copied" { shadow::COPIED } else { shadow::LAUNCH };
+        let found = memory.shadow(AllocId(index as u32)).iter().find(|&&mark| mark != wanted);
+        wrong.extend(found.map(|mark| format!("a byte is marked {mark}, not {wanted}")));
     }
     // The buffer, its length: floats whose sum is that of 0 to 63.
     if let (Some(index), Some(count)) = (case["sums"][0].as_u64(), case["sums"][1].as_u64()) {

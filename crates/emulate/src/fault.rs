@@ -115,6 +115,8 @@ pub enum DefectKind {
     DivisionByZero,
     /// The 32-bit arithmetic of an address wrapped around.
     Overflow,
+    /// Bytes were read that an earlier call left behind.
+    LeftOver,
     /// Bytes were read that nothing had written.
     Uninitialised,
 }
@@ -148,6 +150,13 @@ impl std::fmt::Display for Defect {
         match self.kind {
             DefectKind::DivisionByZero => write!(f, "an integer is divided by zero {}", self.site)?,
             DefectKind::Overflow => write!(f, "the 32-bit arithmetic of an address wraps around {}", self.site)?,
+            DefectKind::LeftOver => {
+                write!(
+                    f,
+                    "{}, byte {}, is read as an earlier call left it, {}",
+                    self.allocation, self.offset, self.site
+                )?;
+            }
             DefectKind::Uninitialised => {
                 let (allocation, offset) = (&self.allocation, self.offset);
                 write!(f, "{allocation}, byte {offset}, is read before anything wrote it, {}", self.site)?;

@@ -34,12 +34,14 @@ pub mod shadow {
     pub const CONSTANT: u8 = 3;
     /// A launch moved it there from bytes that no launch computed.
     pub const COPIED: u8 = 4;
+    /// An earlier call of the same module left it there, and the file did not make it so.
+    pub const LEFT_OVER: u8 = 5;
     /// From here on: it depends on a [`Defect`](crate::Defect), see [`Memory::defect`](crate::Memory::defect).
     pub const DEFECT: u8 = 64;
 }
 
 /// Defects of one kind that are told apart.
-const PER_KIND: usize = 64;
+const PER_KIND: usize = 48;
 
 /// The mark of a defect. Graver kinds have greater marks, and earlier defects of a kind: of two that meet in one
 /// value, the greater mark is kept.
@@ -90,7 +92,7 @@ impl Allocation {
 pub struct Memory {
     allocations: Vec<Allocation>,
     /// By kind: see [`DefectKind`].
-    defects: [Vec<Defect>; 3],
+    defects: [Vec<Defect>; 4],
 }
 
 impl Memory {

@@ -67,7 +67,10 @@ impl<'a> Session<'a> {
                 None => memory.alloc(&label, vec![run.poison; buffer.nbytes as usize], Init::Uninitialised),
             }
         });
-        let buffers = buffers.collect();
+        let buffers: Vec<AllocId> = buffers.collect();
+        for (buffer, range) in &run.left_over {
+            memory.mark(buffers[*buffer], range.clone(), writer::LEFT_OVER);
+        }
         Self { plan, run, memory, buffers, result: RunResult::default() }
     }
 
@@ -194,6 +197,7 @@ fn defective(defect: &emulate::Defect) -> Defective {
     let kind = match defect.kind {
         DefectKind::DivisionByZero => FaultKind::DivisionByZero,
         DefectKind::Overflow => FaultKind::Overflow,
+        DefectKind::LeftOver => FaultKind::LeftOver,
         DefectKind::Uninitialised => FaultKind::UninitialisedRead,
     };
     let fault = Fault { kind, message: defect.to_string(), line: line(defect.site.line) };

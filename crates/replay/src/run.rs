@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Instant;
 
 use tilewright_contract::{BufferSource, LaunchCost, Plan};
@@ -17,6 +18,8 @@ pub struct Contents {
 pub struct Run {
     /// First contents of each buffer of the plan; `None` is uninitialised memory.
     pub contents: Vec<Option<Vec<u8>>>,
+    /// Bytes of buffers that earlier calls left behind, as buffer and range, where the device can tell their use.
+    pub left_over: Vec<(usize, Range<usize>)>,
     /// Byte that fills uninitialised memory.
     pub poison: u8,
     /// Byte that fills lanes of a masked load without `other`, where the device lets us choose.
@@ -68,6 +71,8 @@ pub enum FaultKind {
     OutOfBounds,
     Misaligned,
     UninitialisedRead,
+    /// A value that an earlier call left behind was used.
+    LeftOver,
     /// The 32-bit arithmetic of an address wrapped around.
     Overflow,
     DivisionByZero,

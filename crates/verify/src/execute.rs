@@ -1,6 +1,7 @@
 //! Replays a plan on the oracle's inputs and compares what it left behind.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Instant;
 
 use tilewright_contract::{
@@ -88,6 +89,7 @@ impl<'a> TrialRun<'a, '_> {
         let contents = Contents { inputs, state: state.clone(), constants: constants.clone() };
         let run = Run {
             contents: initial_contents(self.plan, &contents)?,
+            left_over: self.left_over(constants),
             poison: POISON,
             lanes: 0,
             reverse: false,
@@ -124,6 +126,24 @@ impl<'a> TrialRun<'a, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Where earlier calls changed the constants that `__init__` made.
+    fn left_over(&self, constants: &BTreeMap<String, Vec<u8>>) -> Vec<(usize, Range<usize>)> {
+        let mut ranges = Vec::new();
+        for (number, buffer) in self.plan.buffers.iter().enumerate() {
+            let BufferSource::Constant { path } = &buffer.source else { continue };
+            let (Some(now), Some(before)) = (constants.get(path), self.constants.get(path)) else { continue };
+            let mut start = 0;
+            let changed: Vec<bool> = now.iter().zip(before).map(|(now, before)| now != before).collect();
+            for run in changed.chunk_by(|a, b| a == b) {
+                if run[0] {
+                    ranges.push((number, start..start + run.len()));
+                }
+                start += run.len();
+            }
+        }
+        ranges
     }
 
     /// What an earlier call left in a tensor of the module that the reference does not know may be overwritten, but
@@ -192,6 +212,10 @@ impl<'a> TrialRun<'a, '_> {
                 FaultKind::Overflow if defect.decided => {
                     return Err(Stop::from(defect.fault.clone())
                         .help("compute large offsets in 64 bits: tl.program_id(0).to(tl.int64) * …"));
+                }
+                FaultKind::LeftOver if self.matters(defect, result) => {
+                    return Err(Stop::from(defect.fault.clone())
+                        .help("keep nothing between calls: write a workspace before reading it, and reset counters"));
                 }
                 FaultKind::DivisionByZero if self.matters(defect, result) => {
                     outcome.notes.push(defect.fault.message.clone());
@@ -283,7 +307,7 @@ impl<'a> TrialRun<'a, '_> {
         for (path, tensor) in self.observed() {
             let name = format!("output{path}");
             let numel = tensor.view.numel();
-            let mut count = [0u64; 5];
+            let mut count = [0u64; 6];
             for at in tensor.view.offsets() {
                 // What depends on a defect is written all the same.
                 let mark = shadow[tensor.buffer][at];
@@ -301,7 +325,7 @@ impl<'a> TrialRun<'a, '_> {
             // A fill may stand where a launch writes the rest: zeros under sparse atomics. So may a copy: half of a
             // concatenation.
             let computed = of(writer::LAUNCH) > 0;
-            let unlaunched = of(writer::HOST) + if computed { 0 } else { of(writer::CONSTANT) };
+            let unlaunched = of(writer::HOST) + of(writer::LEFT_OVER) + if computed { 0 } else { of(writer::CONSTANT) };
             if unlaunched > 0 {
                 let message = format!("{name}: {unlaunched} of {numel} elements were not written by a kernel");
                 return Err(Stop::new(VerdictKind::Rejected, "not-written-by-kernel", message)

@@ -129,7 +129,7 @@ impl Port<'_> {
         let Some(allocation) = self.memory.allocation(place.index) else { return };
         match allocation.uniform {
             Some(shadow::LAUNCH) => self.seen.computed = true,
-            Some(mark) if mark != shadow::UNWRITTEN && mark < shadow::DEFECT => self.seen.moved = true,
+            Some(mark) if !suspect(mark) => self.seen.moved = true,
             _ => self.look(place, lane, size),
         }
     }
@@ -140,7 +140,7 @@ impl Port<'_> {
         let (mut bad, mut computed) = (false, false);
         vectorised(|| {
             for &mark in marks {
-                bad |= mark == shadow::UNWRITTEN || mark >= shadow::DEFECT;
+                bad |= suspect(mark);
                 computed |= mark == shadow::LAUNCH;
             }
         });
@@ -159,9 +159,10 @@ impl Port<'_> {
             let worst = marks.iter().copied().max().unwrap_or(0);
             if worst >= shadow::DEFECT {
                 self.seen.defects.push((lane, worst));
-            } else if let Some(at) = marks.iter().position(|&mark| mark == shadow::UNWRITTEN) {
+            } else if let Some(at) = marks.iter().position(|&mark| suspect(mark)) {
+                let unwritten = marks[at] == shadow::UNWRITTEN;
                 let defect = Defect {
-                    kind: DefectKind::Uninitialised,
+                    kind: if unwritten { DefectKind::Uninitialised } else { DefectKind::LeftOver },
                     site: self.site,
                     allocation: allocation.label.clone(),
                     offset: start + at,
@@ -484,6 +485,12 @@ macro_rules! impl_update_float {
 }
 impl_update_float!(f32, u32);
 impl_update_float!(f64, u64);
+
+/// Whether a read of bytes marked so makes a defect, or is one.
+#[inline(always)]
+fn suspect(mark: u8) -> bool {
+    mark == shadow::UNWRITTEN || mark >= shadow::LEFT_OVER
+}
 
 fn contiguous(pointers: &[i64], size: usize) -> bool {
     let Some(&first) = pointers.first() else { return false };

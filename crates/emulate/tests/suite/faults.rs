@@ -85,6 +85,21 @@ fn unwritten_memory_is_followed_to_where_it_is_stored() {
 }
 
 #[test]
+fn what_an_earlier_call_left_is_followed_too() {
+    let mut memory = Memory::new();
+    let x = memory.alloc("workspace", vec![1; 128], Init::Written);
+    let out = memory.alloc("output", vec![0; 128], Init::Uninitialised);
+    memory.mark(x, 8..12, shadow::LEFT_OVER);
+    let args = [Arg::Pointer(memory.address(x, 0)), Arg::Pointer(memory.address(out, 0)), Arg::Int(16)];
+    launch(&kernel("copy_beyond"), [1; 3], &args, &mut memory, &Limits::default()).unwrap();
+    let found: Vec<_> = memory.defects().collect();
+    let [(mark, defect)] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((defect.kind, defect.offset, defect.stored.is_some()), (DefectKind::LeftOver, 8, true));
+    let marked: Vec<usize> = (0..128).filter(|&at| memory.shadow(out)[at] == *mark).collect();
+    assert_eq!(marked, [8, 9, 10, 11]);
+}
+
+#[test]
 fn masked_lanes_without_other_read_the_poison() {
     let results = [0u8, 0x7f].map(|poison| {
         let mut memory = Memory::new();

@@ -1,10 +1,11 @@
 //! Dotted paths that an expression may stand for, through aliases, assignments and `getattr`.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use ruff_python_ast::{Expr, FStringPart, InterpolatedStringElement, Operator};
-use ruff_text_size::{Ranged, TextSize};
+use ruff_text_size::{Ranged, TextRange, TextSize};
 use rustc_hash::FxHashMap;
 
 use crate::scope::{BindingKind, ScopeId, Scopes};
@@ -42,26 +43,40 @@ const WELL_KNOWN: [&str; 24] = [
     "runpy",
 ];
 
+/// An expression and the scope in which it is read.
+type Place = (TextRange, ScopeId);
+
 pub(crate) struct Names<'s, 'a> {
     scopes: &'s Scopes<'a>,
     /// The paths of names, once they are known, by the place where a name is bound first.
     known: RefCell<FxHashMap<TextSize, Rc<[String]>>>,
+    /// What was asked for before, by the place of the expression: many rules ask for the same.
+    asked: RefCell<FxHashMap<Place, Rc<[String]>>>,
 }
 
 impl<'s, 'a> Names<'s, 'a> {
     pub(crate) fn new(scopes: &'s Scopes<'a>) -> Self {
-        Self { scopes, known: RefCell::default() }
+        Self { scopes, known: RefCell::default(), asked: RefCell::default() }
     }
 
     /// The dotted paths of imported or built-in things that `expr` may be; empty if unknown or local.
-    pub(crate) fn paths(&self, expr: &Expr, scope: ScopeId) -> Vec<String> {
+    pub(crate) fn paths(&self, expr: &Expr, scope: ScopeId) -> Rc<[String]> {
+        let key = (expr.range(), scope);
+        if let Some(known) = self.asked.borrow().get(&key) {
+            return known.clone();
+        }
         let mut found = Vec::new();
         self.collect(expr, scope, &mut STEPS.clone(), &mut found);
         for path in &mut found {
-            *path = canonical(path);
+            let shorter = canonical(path);
+            if *shorter != **path {
+                *path = shorter.into_owned();
+            }
         }
         found.sort_unstable();
         found.dedup();
+        let found: Rc<[String]> = found.into();
+        self.asked.borrow_mut().insert(key, found.clone());
         found
     }
 
@@ -286,22 +301,28 @@ fn is_reversal(slice: &Expr) -> bool {
 }
 
 /// One name for things that can be reached by several routes.
-pub(crate) fn canonical(path: &str) -> String {
-    let mut parts: Vec<&str> = path.split('.').collect();
-    if let Some(at) = parts.iter().rposition(|part| WELL_KNOWN.contains(part)) {
-        parts.drain(..at);
-    } else if let Some(at) = parts.iter().rposition(|&part| part == "torch" || part == "triton")
-        && at > 0
-    {
-        parts.drain(..at);
+pub(crate) fn canonical(path: &str) -> Cow<'_, str> {
+    // Where the last part stands that means the same wherever it is reached from, and the last that is torch or Triton.
+    let (mut known, mut home, mut at) = (None, None, 0);
+    for part in path.split('.') {
+        if WELL_KNOWN.contains(&part) {
+            known = Some(at);
+        } else if part == "torch" || part == "triton" {
+            home = Some(at);
+        }
+        at += part.len() + 1;
     }
-    match parts[0] {
-        "_sys" => parts[0] = "sys",
-        "_os" | "posix" => parts[0] = "os",
-        "_io" => parts[0] = "io",
-        _ => {}
+    let path = &path[known.or(home).unwrap_or(0)..];
+    let root = path.split('.').next().unwrap_or(path);
+    let public = match root {
+        "_sys" => "sys",
+        "_os" | "posix" => "os",
+        "_io" => "io",
+        _ => root,
+    };
+    if public != root {
+        return Cow::Owned(format!("{public}{}", &path[root.len()..]));
     }
-    let path = parts.join(".");
     for (short, long) in [
         ("triton.runtime.jit.jit", "triton.jit"),
         ("triton.runtime.jit.constexpr_function", "triton.constexpr_function"),
@@ -310,8 +331,8 @@ pub(crate) fn canonical(path: &str) -> String {
         ("torch.nn.functional.torch.", "torch."),
     ] {
         if let Some(rest) = path.strip_prefix(short) {
-            return format!("{long}{rest}");
+            return Cow::Owned(format!("{long}{rest}"));
         }
     }
-    path
+    Cow::Borrowed(path)
 }

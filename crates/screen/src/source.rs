@@ -32,10 +32,13 @@ impl Source {
             ScreenError::NotUtf8 { line: line_of(bytes, offset), offset, hint: "" }
         })?;
         let text = text.strip_prefix(BOM).unwrap_or(text);
-        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let text = match text.contains('\r') {
+            true => text.replace("\r\n", "\n").replace('\r', "\n"),
+            false => text.to_owned(),
+        };
         check_encoding_cookie(&text)?;
-        let starts =
-            std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at as u32 + 1)).collect::<Vec<_>>();
+        let ends = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
+        let starts = std::iter::once(0).chain(ends.map(|(at, _)| at as u32 + 1)).collect::<Vec<_>>();
         Ok(Self { text, starts })
     }
 

@@ -1,6 +1,8 @@
 //! From a kernel to everything that its text needs.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use ruff_python_ast::visitor::Visitor;
 use ruff_python_ast::{Expr, ExprContext, Stmt, StmtFunctionDef, StmtIf, StmtTry};
@@ -69,9 +71,9 @@ pub(crate) struct Closure<'s, 'a> {
     names: &'s Names<'s, 'a>,
     found: &'s Discovered<'a>,
     source: &'s Source,
-    nodes: HashMap<Key<'a>, Result<Node<'a>, Obstacle>>,
+    nodes: FxHashMap<Key<'a>, Result<Node<'a>, Obstacle>>,
     /// Scopes of the functions that are cut out as a whole.
-    whole: HashSet<ScopeId>,
+    whole: FxHashSet<ScopeId>,
     /// Bounds the work on hostile webs of kernels.
     steps: usize,
 }
@@ -84,7 +86,7 @@ impl<'s, 'a> Closure<'s, 'a> {
         source: &'s Source,
     ) -> Self {
         let whole = found.jitted.keys().chain(found.constexpr.keys()).map(|&def| scopes.opened_by(def)).collect();
-        Self { scopes, names, found, source, nodes: HashMap::new(), whole, steps: MAX_STEPS }
+        Self { scopes, names, found, source, nodes: FxHashMap::default(), whole, steps: MAX_STEPS }
     }
 
     /// Adds a kernel and what it needs to `needed`, or says what is in the way and leaves `needed` as it was.

@@ -1,6 +1,6 @@
 //! Finds the jit functions of a file.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use ruff_python_ast::visitor::Visitor;
 use ruff_python_ast::{Expr, ExprCall, Keyword, ModModule, Stmt, StmtFunctionDef};
@@ -45,15 +45,15 @@ pub(crate) struct Form<'a> {
 
 pub(crate) struct Discovered<'a> {
     /// By the range of the definition.
-    pub(crate) jitted: HashMap<TextRange, Jitted<'a>>,
+    pub(crate) jitted: FxHashMap<TextRange, Jitted<'a>>,
     /// `constexpr_function` helpers: the range of the definition, and the decorator.
-    pub(crate) constexpr: HashMap<TextRange, &'a Expr>,
+    pub(crate) constexpr: FxHashMap<TextRange, &'a Expr>,
     /// `triton.jit(…)` of something that is not a function of this file.
     pub(crate) strange: Vec<TextSize>,
 }
 
 pub(crate) fn discover<'a>(module: &'a ModModule, scopes: &Scopes<'a>) -> Discovered<'a> {
-    let found = Discovered { jitted: HashMap::new(), constexpr: HashMap::new(), strange: Vec::new() };
+    let found = Discovered { jitted: FxHashMap::default(), constexpr: FxHashMap::default(), strange: Vec::new() };
     let mut walker = Walker { hooks: Finder { scopes, names: Names::new(scopes), found }, scope: MODULE };
     walker.visit_body(&module.body);
     walker.hooks.found

@@ -1,6 +1,6 @@
 //! Writes the kernel-only module, every piece on the lines it has in the candidate.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use ruff_python_ast::{ExceptHandler, Expr, Keyword, Stmt, StmtFunctionDef, StmtIf, StmtTry};
 use ruff_text_size::{Ranged, TextRange, TextSize};
@@ -16,7 +16,7 @@ pub(crate) struct Emitter<'s, 'a> {
     names: &'s Names<'s, 'a>,
     pieces: Vec<Piece>,
     /// Statements that bind several names are written once.
-    written: HashSet<TextRange>,
+    written: FxHashSet<TextRange>,
 }
 
 /// Text that belongs on a line of the candidate, and on those after it.
@@ -29,7 +29,7 @@ struct Piece {
 
 impl<'s, 'a> Emitter<'s, 'a> {
     pub(crate) fn new(source: &'s Source, names: &'s Names<'s, 'a>) -> Self {
-        Self { source, names, pieces: Vec::new(), written: HashSet::new() }
+        Self { source, names, pieces: Vec::new(), written: FxHashSet::default() }
     }
 
     pub(crate) fn module(mut self, needed: &Needed<'a>) -> String {

@@ -106,7 +106,7 @@ impl<'a> Purity<'_, 'a> {
     /// `tl.float32`, `math.pi`, and attributes of a pure function's own variables.
     fn attribute(&mut self, whole: &'a Expr, base: &'a Expr, attr: &str, scope: ScopeId) -> Result<(), Impure> {
         let paths = self.names.paths(whole, scope);
-        if paths == ["triton.__version__"] {
+        if *paths == ["triton.__version__"] {
             return self.base(base, scope);
         }
         if attr.starts_with('_') {

@@ -600,7 +600,7 @@ impl<'s, 'a> Engine<'s, 'a> {
             set.add(self.path(&format!("builtins.{name}")));
         }
         for index in 0..self.scopes.stars.len().min(8) {
-            let path = crate::names::canonical(&format!("{}.{name}", self.scopes.stars[index].module));
+            let path = crate::names::canonical(&format!("{}.{name}", self.scopes.stars[index].module)).into_owned();
             if !builtin || library::is_arithmetic(&format!("builtins.{name}")) {
                 set.add(self.path(&path));
             }

@@ -39,7 +39,7 @@ impl Interner {
         if left.len() + right.len() >= LONGEST {
             return None;
         }
-        let path = crate::names::canonical(&format!("{left}.{right}"));
+        let path = crate::names::canonical(&format!("{left}.{right}")).into_owned();
         let id = self.sym(&path);
         self.extended.insert((base, attr), id);
         Some(id)

@@ -515,8 +515,7 @@ impl<'a> Engine<'_, 'a> {
             for &class in &own {
                 if let Some(set) = self.class_variable(class, getter) {
                     let method = self.bind(&set, receiver, Value::Instance(receiver), place);
-                    let (effect, set) =
-                        self.invoke_all(&method, &Args::of([Set::of(Value::Str(attr))]), place);
+                    let (effect, set) = self.invoke_all(&method, &Args::of([Set::of(Value::Str(attr))]), place);
                     self.note(place, effect, method.open);
                     found.join(&set);
                 }

@@ -298,7 +298,7 @@ impl<'a> Engine<'_, 'a> {
                 let mut found = Set::default();
                 match self.strings(&args.first()) {
                     Some(names) => names.into_iter().for_each(|name| {
-                        let module = crate::names::canonical(self.interner.text(name));
+                        let module = crate::names::canonical(self.interner.text(name)).into_owned();
                         found.add(self.path(&module));
                     }),
                     None => {

@@ -63,7 +63,7 @@ impl Body<'_, '_, '_> {
             return (self.launches > 1).then(|| "`forward` launches more than one kernel".to_owned());
         }
         let paths = self.kernels.names.paths(function, self.scope);
-        for path in &paths {
+        for path in paths.iter() {
             let Some(name) = path.strip_prefix("torch.") else { continue };
             if !ALLOCATING.contains(&format!(" {name} ")) {
                 return Some(format!("`{path}` is called in `forward`"));

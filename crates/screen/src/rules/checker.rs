@@ -1,6 +1,6 @@
 //! Walks a file once and asks the rules.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use ruff_python_ast::visitor::Visitor;
 use ruff_python_ast::{self as ast, ExceptHandler, Expr, ExprCall, ExprContext, ModModule, Stmt, StmtTry};
@@ -32,7 +32,7 @@ pub(crate) fn check<'a>(
     names: &Names<'_, 'a>,
     found: &Discovered<'a>,
 ) -> Vec<Finding> {
-    let mut used = Used(HashSet::new());
+    let mut used = Used(FxHashSet::default());
     used.visit_body(&module.body);
     let checker = Checker {
         source,
@@ -41,14 +41,14 @@ pub(crate) fn check<'a>(
         found,
         used: used.0,
         guards: Vec::new(),
-        inner: HashSet::new(),
-        called: HashSet::new(),
-        plain: HashSet::new(),
+        inner: FxHashSet::default(),
+        called: FxHashSet::default(),
+        plain: FxHashSet::default(),
         quiet_until: TextSize::new(0),
         kernel: TextRange::default(),
         init: TextRange::default(),
         loops: TextRange::default(),
-        seen: HashSet::new(),
+        seen: FxHashSet::default(),
         findings: Vec::new(),
     };
     let mut walker = Walker { hooks: checker, scope: MODULE };
@@ -63,7 +63,7 @@ pub(crate) fn check<'a>(
 }
 
 /// All names that are read anywhere.
-struct Used<'a>(HashSet<&'a str>);
+struct Used<'a>(FxHashSet<&'a str>);
 
 impl<'a> Visitor<'a> for Used<'a> {
     fn visit_expr(&mut self, expr: &'a Expr) {
@@ -82,15 +82,15 @@ pub(super) struct Checker<'s, 'a> {
     pub(super) scopes: &'s Scopes<'a>,
     pub(super) names: &'s Names<'s, 'a>,
     found: &'s Discovered<'a>,
-    used: HashSet<&'a str>,
+    used: FxHashSet<&'a str>,
     /// Ranges of open `try` bodies whose handlers expect a failing import.
     guards: Vec<TextRange>,
     /// Expressions that are the base of an attribute already looked at.
-    inner: HashSet<TextRange>,
+    inner: FxHashSet<TextRange>,
     /// Callees of calls already looked at.
-    called: HashSet<TextRange>,
+    called: FxHashSet<TextRange>,
     /// Parameters, by the offset of their name, that are no tensors as far as annotation and default tell.
-    plain: HashSet<TextSize>,
+    plain: FxHashSet<TextSize>,
     /// End of the `raise`, `assert` or logging call that is being visited: there, tensors may be turned into text.
     quiet_until: TextSize,
     /// Body of the jit function that was entered last.
@@ -100,7 +100,7 @@ pub(super) struct Checker<'s, 'a> {
     /// The loop at module level that was entered last.
     loops: TextRange,
     /// One finding a rule and line.
-    seen: HashSet<(&'static str, u32)>,
+    seen: FxHashSet<(&'static str, u32)>,
     findings: Vec<Finding>,
 }
 
@@ -311,7 +311,7 @@ impl<'a> Checker<'_, 'a> {
 
     /// What `expr` is if it is imported or a kernel: nothing that a candidate may change.
     fn patchable(&self, expr: &Expr, scope: ScopeId) -> Vec<String> {
-        let mut found = self.names.paths(expr, scope);
+        let mut found = self.names.paths(expr, scope).to_vec();
         // Names that the file does not bind are no modules.
         found.retain(|path| !path.starts_with("builtins."));
         if let Expr::Name(name) = expr
@@ -340,7 +340,7 @@ impl<'a> Checker<'_, 'a> {
         let at = call.start();
         let callees = self.names.paths(&call.func, scope);
         let first = call.arguments.args.first();
-        for callee in &callees {
+        for callee in callees.iter() {
             match callee.as_str() {
                 "builtins.setattr"
                 | "builtins.delattr"
@@ -452,7 +452,7 @@ impl<'a> Hooks<'a> for Checker<'_, 'a> {
                 let module = if import.level > 0 { "" } else { module };
                 for alias in &import.names {
                     let star = &*alias.name == "*";
-                    let path = crate::names::canonical(&format!("{module}.{}", alias.name));
+                    let path = crate::names::canonical(&format!("{module}.{}", alias.name)).into_owned();
                     let name = (!star).then(|| alias.asname.as_ref().unwrap_or(&alias.name).as_str());
                     self.import(module, &[path], name, alias.start());
                 }
@@ -545,25 +545,25 @@ impl<'a> Checker<'_, 'a> {
         let paths = self.names.paths(expr, scope);
         // A name that the file does not bind may come from a star import, but then it may be anything.
         let guessed = paths.iter().any(|path| path.starts_with("builtins."));
-        for path in paths {
+        for path in paths.iter() {
             // A module of the system that is handed around, rather than one of its parts.
             if matches!(path.as_str(), "os" | "sys") {
                 let message = format!("the module `{path}` is passed around as a value");
                 self.report(&process_control::RULE.rule, Some(expr.start()), message);
             } else {
-                self.path(&path, expr.start());
+                self.path(path, expr.start());
                 if !guessed {
-                    allowed_names::path(self, &path, expr.start());
+                    allowed_names::path(self, path, expr.start());
                 }
-                if self.in_function(scope) && reads_environment::RULE.covers(&path) {
+                if self.in_function(scope) && reads_environment::RULE.covers(path) {
                     self.harden(&reads_environment::RULE.rule, expr.start());
                 }
-                sniffs_type::path(self, &path, expr.start());
+                sniffs_type::path(self, path, expr.start());
                 if self.kernel.contains(expr.start()) {
-                    kernel_name::path(self, &path, guessed, expr.start());
+                    kernel_name::path(self, path, guessed, expr.start());
                 }
-                let value = !called && !guessed && !expr.is_call_expr() && !any_covers(&path);
-                if value && torch_compute::is_compute_value(&path) {
+                let value = !called && !guessed && !expr.is_call_expr() && !any_covers(path);
+                if value && torch_compute::is_compute_value(path) {
                     let message = format!("`{path}` looks like computing with torch, and is handed around as a value");
                     self.report(&torch_compute::RULE, Some(expr.start()), message);
                 }

@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use ruff_python_ast::{Expr, Operator};
 use ruff_text_size::Ranged;
@@ -33,7 +33,7 @@ pub(super) fn check(kernels: &mut Kernels<'_, '_>, kernel: &Kernel<'_>) {
         }
     }
     let again = kernel.assigns.iter().filter(|(name, value)| adds_to(value, name));
-    let summed: HashSet<&str> = kernel.sums.iter().chain(again).map(|(name, _)| *name).collect();
+    let summed: FxHashSet<&str> = kernel.sums.iter().chain(again).map(|(name, _)| *name).collect();
     for (name, value) in &kernel.assigns {
         let Expr::Call(call) = value else { continue };
         let kind = match () {

@@ -27,9 +27,9 @@ pub(crate) const RULE: Rule =
 
 pub(super) fn call(checker: &mut Checker<'_, '_>, call: &ExprCall, scope: ScopeId) {
     let at = Some(call.start());
-    for callee in checker.names.paths(&call.func, scope) {
+    for callee in checker.names.paths(&call.func, scope).iter() {
         match callee.as_str() {
-            "operator.attrgetter" | "operator.methodcaller" => by_operator(checker, call, scope, &callee),
+            "operator.attrgetter" | "operator.methodcaller" => by_operator(checker, call, scope, callee),
             "builtins.getattr" | "builtins.setattr" | "builtins.delattr" | "builtins.hasattr" => {
                 let Some(name) = call.arguments.args.get(1) else { continue };
                 match checker.names.string(name, scope) {

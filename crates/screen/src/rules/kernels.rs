@@ -1,6 +1,6 @@
 //! What the advice about kernels looks at: each jit function taken apart, with its launches and configurations.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
 use ruff_python_ast::{Expr, ExprBinOp, ExprCall, Operator, Stmt, StmtFunctionDef, StmtWhile};
@@ -22,9 +22,9 @@ pub(super) struct Kernel<'a> {
     /// The scope of its body.
     pub(super) scope: ScopeId,
     /// Parameters annotated `tl.constexpr`.
-    pub(super) constexprs: HashSet<&'a str>,
+    pub(super) constexprs: FxHashSet<&'a str>,
     /// The other parameters.
-    pub(super) runtime: HashSet<&'a str>,
+    pub(super) runtime: FxHashSet<&'a str>,
     /// Calls of `triton.language`, in source order.
     pub(super) calls: Vec<Call<'a>>,
     /// `name += value`
@@ -63,13 +63,13 @@ pub(super) struct Kernels<'s, 'a> {
     pub(super) source: &'s Source,
     pub(super) scopes: &'s Scopes<'a>,
     pub(super) names: &'s Names<'s, 'a>,
-    seen: HashSet<(&'static str, u32)>,
+    seen: FxHashSet<(&'static str, u32)>,
     pub(super) findings: Vec<Finding>,
 }
 
 impl<'s, 'a> Kernels<'s, 'a> {
     pub(super) fn new(source: &'s Source, scopes: &'s Scopes<'a>, names: &'s Names<'s, 'a>) -> Self {
-        Self { source, scopes, names, seen: HashSet::new(), findings: Vec::new() }
+        Self { source, scopes, names, seen: FxHashSet::default(), findings: Vec::new() }
     }
 
     pub(super) fn report(&mut self, rule: &Rule, at: TextSize, message: impl Into<String>) {
@@ -99,7 +99,7 @@ impl<'s, 'a> Kernels<'s, 'a> {
     pub(super) fn any(&self, expr: &'a Expr, scope: ScopeId, wanted: &dyn Fn(&Expr) -> bool) -> bool {
         let mut todo = vec![expr];
         let mut steps = STEPS;
-        let mut followed = HashSet::new();
+        let mut followed = FxHashSet::default();
         while let Some(expr) = todo.pop() {
             if steps == 0 {
                 return false;
@@ -209,7 +209,7 @@ pub(super) fn collect<'a>(
             body.kernel
         })
         .collect();
-    let index: HashMap<_, usize> = kernels.iter().map(|kernel| kernel.def.range()).zip(0..).collect();
+    let index: FxHashMap<_, usize> = kernels.iter().map(|kernel| kernel.def.range()).zip(0..).collect();
     for (def, launch) in launches {
         if let Some(&at) = index.get(&def.range()) {
             kernels[at].launches.push(launch);
@@ -223,8 +223,8 @@ impl<'a> Kernel<'a> {
         Self {
             def,
             scope,
-            constexprs: HashSet::new(),
-            runtime: HashSet::new(),
+            constexprs: FxHashSet::default(),
+            runtime: FxHashSet::default(),
             calls: Vec::new(),
             sums: Vec::new(),
             assigns: Vec::new(),

@@ -41,7 +41,8 @@ const REGISTERING: [&str; 11] = [
 const TAKEN: [&str; 8] = ["aten", "prims", "prim", "c10d", "inductor", "quantized", "profiler", "higher_order"];
 
 pub(super) fn call(checker: &mut Checker<'_, '_>, call: &ExprCall, scope: ScopeId) {
-    let Some(callee) = checker.names.paths(&call.func, scope).into_iter().find(|path| REGISTERING.contains(&&**path))
+    let Some(callee) =
+        checker.names.paths(&call.func, scope).iter().find(|path| REGISTERING.contains(&path.as_str())).cloned()
     else {
         return;
     };
@@ -51,8 +52,8 @@ pub(super) fn call(checker: &mut Checker<'_, '_>, call: &ExprCall, scope: ScopeI
     };
     // By string, or as the operator itself; one that a decorator of the file gave is its own.
     let operator = |path: String| path.strip_prefix("torch.ops.").map(|name| name.replace('.', "::"));
-    let Some(name) =
-        (checker.names.string(name, scope)).or_else(|| checker.names.paths(name, scope).into_iter().find_map(operator))
+    let Some(name) = (checker.names.string(name, scope))
+        .or_else(|| checker.names.paths(name, scope).iter().cloned().find_map(operator))
     else {
         return;
     };

@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
 use ruff_python_ast::{Expr, ExprSubscript, Stmt, StmtFunctionDef};
@@ -143,9 +143,9 @@ struct Body<'a> {
     /// `container[key] = value`
     stores: Vec<(&'a ExprSubscript, &'a Expr)>,
     /// Names that are returned, alone or in a tuple.
-    returned: HashSet<&'a str>,
+    returned: FxHashSet<&'a str>,
     /// Names of which something is asked that only tensors have.
-    like_tensors: HashSet<&'a str>,
+    like_tensors: FxHashSet<&'a str>,
 }
 
 impl<'a> Visitor<'a> for Body<'a> {

@@ -55,7 +55,7 @@ pub(super) fn attribute(checker: &mut Checker<'_, '_>, attribute: &ExprAttribute
 
 pub(super) fn call(checker: &mut Checker<'_, '_>, call: &ExprCall, scope: ScopeId) {
     let Some(first) = call.arguments.args.first() else { return };
-    for callee in checker.names.paths(&call.func, scope) {
+    for callee in checker.names.paths(&call.func, scope).iter() {
         if callee == "builtins.getattr"
             && let Some(attr) = call.arguments.args.get(1).and_then(|name| checker.names.string(name, scope))
             && HIDDEN.contains(&attr.as_str())

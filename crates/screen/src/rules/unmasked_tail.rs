@@ -31,9 +31,8 @@ pub(super) fn check<'a>(kernels: &mut Kernels<'_, 'a>, kernel: &Kernel<'a>) {
         .any(|launch| kernels.any(launch.grid, launch.scope, &|part| kernels.is_call(part, "cdiv", launch.scope)));
     // The host pads what it gives to the kernel to whole blocks.
     let padded = kernel.launches.iter().any(|launch| {
-        let is_pad = |part: &Expr| {
-            part.as_call_expr().is_some_and(|call| kernels.names.is(&call.func, launch.scope, &PADS))
-        };
+        let is_pad =
+            |part: &Expr| part.as_call_expr().is_some_and(|call| kernels.names.is(&call.func, launch.scope, &PADS));
         launch.call.arguments.args.iter().any(|argument| kernels.any(argument, launch.scope, &is_pad))
     });
     if !rounded_up || padded {

@@ -73,7 +73,7 @@ fn analyse(source: &source::Source) -> Result<Cut, ScreenError> {
     let module = parse::parse(source)?;
     let scopes = scope::Scopes::of(&module);
     let names = names::Names::new(&scopes);
-    let found = cut::discover(&module, &scopes);
+    let found = cut::discover(&module, &scopes, &names);
     let pieces = cut::pieces(source, &scopes, &names, &found);
     let mut findings = pieces.findings;
     findings.extend(rules::check(&module, source, &scopes, &names, &found));

@@ -24,7 +24,8 @@ impl Source {
         if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
             return Err(ScreenError::NotUtf8 { line: 1, offset: 0, hint: "; it looks like UTF-16" });
         }
-        if let Some(at) = bytes.iter().position(|&b| b == 0) {
+        if bytes.contains(&0) {
+            let at = bytes.iter().position(|&b| b == 0).unwrap_or_default();
             return Err(ScreenError::NulByte { line: line_of(bytes, at) });
         }
         let text = std::str::from_utf8(bytes).map_err(|error| {

@@ -52,9 +52,9 @@ pub(crate) struct Discovered<'a> {
     pub(crate) strange: Vec<TextSize>,
 }
 
-pub(crate) fn discover<'a>(module: &'a ModModule, scopes: &Scopes<'a>) -> Discovered<'a> {
+pub(crate) fn discover<'a>(module: &'a ModModule, scopes: &Scopes<'a>, names: &Names<'_, 'a>) -> Discovered<'a> {
     let found = Discovered { jitted: FxHashMap::default(), constexpr: FxHashMap::default(), strange: Vec::new() };
-    let mut walker = Walker { hooks: Finder { scopes, names: Names::new(scopes), found }, scope: MODULE };
+    let mut walker = Walker { hooks: Finder { scopes, names, found }, scope: MODULE };
     walker.visit_body(&module.body);
     walker.hooks.found
 }
@@ -67,7 +67,7 @@ pub(crate) fn wrapped<'a>(call: &'a ExprCall, scope: ScopeId, names: &Names<'_, 
 
 struct Finder<'s, 'a> {
     scopes: &'s Scopes<'a>,
-    names: Names<'s, 'a>,
+    names: &'s Names<'s, 'a>,
     found: Discovered<'a>,
 }
 
@@ -126,7 +126,7 @@ impl<'a> Finder<'_, 'a> {
 
     /// `triton.jit(function)` as an expression.
     fn wrapper(&mut self, call: &'a ExprCall, scope: ScopeId) {
-        let Some(function) = wrapped(call, scope, &self.names) else { return };
+        let Some(function) = wrapped(call, scope, self.names) else { return };
         let def = match function {
             Expr::Name(name) => self.scopes.lookup(&name.id, scope).and_then(|(home, bindings)| {
                 bindings.iter().rev().find_map(|binding| match binding.kind {

@@ -1,5 +1,7 @@
 //! Writes the kernel-only module, every piece on the lines it has in the candidate.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashSet;
 
 use ruff_python_ast::{ExceptHandler, Expr, Keyword, Stmt, StmtFunctionDef, StmtIf, StmtTry};
@@ -254,10 +256,13 @@ fn is_literal(expr: &Expr) -> bool {
 }
 
 /// A line without the characters that some of Python's tools take for line ends.
-fn plain(row: &str) -> String {
+fn plain(row: &str) -> Cow<'_, str> {
+    if row.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
+        return Cow::Borrowed(row);
+    }
     let indent = row.len() - row.trim_start_matches([' ', '\t', '\x0c']).len();
     let (margin, rest) = row.split_at(indent);
     let margin = margin.rsplit('\x0c').next().unwrap_or(margin);
     let odd = ['\x0b', '\x0c', '\x1c', '\x1d', '\x1e', '\u{85}', '\u{2028}', '\u{2029}'];
-    format!("{margin}{}", rest.replace(odd, " "))
+    Cow::Owned(format!("{margin}{}", rest.replace(odd, " ")))
 }

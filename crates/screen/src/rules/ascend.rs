@@ -33,7 +33,7 @@ fn advise(bytes: &[u8]) -> Result<Vec<Finding>, ScreenError> {
     let module = crate::parse::parse(&source)?;
     let scopes = Scopes::of(&module);
     let names = Names::new(&scopes);
-    let found = crate::cut::discover(&module, &scopes);
+    let found = crate::cut::discover(&module, &scopes, &names);
     let mut kernels = Kernels::new(&source, &scopes, &names);
     for kernel in collect(&module.body, &found, &scopes, &names) {
         ascend_kernel::check(&mut kernels, &kernel);

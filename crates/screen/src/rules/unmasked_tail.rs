@@ -3,7 +3,7 @@ use ruff_text_size::Ranged;
 use tilewright_contract::Tier;
 
 use super::Rule;
-use super::kernels::{Call, Kernel, Kernels};
+use super::kernels::{Call, Kernel, Kernels, Launch};
 
 /// # What it does
 /// Advises on `tl.load` and `tl.store` at block offsets without a mask, in a kernel that compares nothing with a size
@@ -30,12 +30,12 @@ pub(super) fn check<'a>(kernels: &mut Kernels<'_, 'a>, kernel: &Kernel<'a>) {
         .iter()
         .any(|launch| kernels.any(launch.grid, launch.scope, &|part| kernels.is_call(part, "cdiv", launch.scope)));
     // The host pads what it gives to the kernel to whole blocks.
-    let padded = kernel.launches.iter().any(|launch| {
+    let is_padded = |launch: &Launch<'a>| {
         let is_pad =
             |part: &Expr| part.as_call_expr().is_some_and(|call| kernels.names.is(&call.func, launch.scope, &PADS));
         launch.call.arguments.args.iter().any(|argument| kernels.any(argument, launch.scope, &is_pad))
-    });
-    if !rounded_up || padded {
+    };
+    if !rounded_up || kernel.launches.iter().any(is_padded) {
         return;
     }
     for Call { name, call, conditional } in &kernel.calls {

@@ -183,6 +183,8 @@ pub(super) struct Engine<'s, 'a> {
     model: CellId,
     /// The name of the attribute that stands for those set under unknown names.
     pub(super) any_name: Sym,
+    /// Whether the text of an error is evaluated: it may list a set.
+    pub(super) talks: bool,
     /// Places where the order of a set or the hash of a text gives a value, and whether that surely changes.
     pub(super) orders: BTreeMap<(TextSize, TextSize), bool>,
 }
@@ -234,6 +236,7 @@ impl<'s, 'a> Engine<'s, 'a> {
             entry: MAIN,
             model: 0,
             any_name,
+            talks: false,
             orders: BTreeMap::new(),
         };
         engine.add_unit(Body::Module(body), MODULE, None);

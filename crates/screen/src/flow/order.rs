@@ -48,6 +48,9 @@ impl Engine<'_, '_> {
     /// Notes that the order of the sets among `values` matters at a place. Whether that surely changes what runs: always
     /// if one element is picked, and in what `forward` reaches if all are walked over.
     pub(super) fn note_order(&mut self, values: &Set, place: TextRange, picks: bool) -> bool {
+        if self.talks && !picks {
+            return false;
+        }
         let shuffled = self.is_shuffled(values) && (picks || self.reached() != Guard::Never);
         let unknown =
             |it: &mut Self, value| matches!(value, Value::Object(object) if it.order_of(object) != Order::Fixed);

@@ -105,15 +105,19 @@ impl<'a> Engine<'_, 'a> {
                 }
             }
             Stmt::Raise(raise) => {
+                let before = std::mem::replace(&mut self.talks, true);
                 for part in [&raise.exc, &raise.cause].into_iter().flatten() {
                     self.expr(part);
                 }
+                self.talks = before;
             }
             Stmt::Assert(assert) => {
                 let test = self.expr(&assert.test);
                 let open = self.is_open(&test);
                 if let Some(message) = &assert.msg {
+                    let before = std::mem::replace(&mut self.talks, true);
                     self.under(open, |it| it.expr(message));
+                    self.talks = before;
                 }
             }
             Stmt::Delete(_)

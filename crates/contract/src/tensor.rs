@@ -166,11 +166,6 @@ mod tests {
         assert!(!fits(vec![u64::MAX, u64::MAX], vec![i64::MAX, i64::MAX], 0));
         assert!(!fits(vec![4], vec![], 0));
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     #[test]
     fn claims_of_endless_extents_neither_wrap_nor_fit() {

@@ -16,7 +16,7 @@ use tilewright_contract::{Finding, OpenCall};
 
 pub use cut::{Decorator, Kernel};
 pub use error::ScreenError;
-pub use rules::{Manual, ascend, manual, tier_name, unscreened};
+pub use rules::{Manual, ascend, forbidden_assembly, manual, tier_name, unscreened};
 pub use source::MAX_BYTES;
 
 /// Stack of the thread that analyses deeply nested files, in bytes.

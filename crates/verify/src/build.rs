@@ -9,6 +9,7 @@ use tilewright_stage::{Compiled, Trace};
 
 use crate::draft::{Draft, Stop};
 use crate::execute::Replay;
+use crate::kernel;
 use crate::pipeline::{Candidate, Verifier};
 use crate::target::{Device, launch_limit};
 
@@ -96,6 +97,9 @@ fn compile_plans(
 ) -> Result<Vec<BuiltPlan>, Stop> {
     let specs = unique(plans.iter().flat_map(|(_, plan)| plan.kernels.clone()));
     let built = compile(verifier, &candidate.cut.module, &specs, draft)?;
+    for built in &built {
+        kernel::check(&built.kernel.entry, &built.kernel.ttir)?;
+    }
     for (spec, built) in specs.iter().zip(&built) {
         draft.verdict.resources.insert(kernel_name(spec), built.kernel.resources.clone());
     }

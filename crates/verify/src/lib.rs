@@ -11,6 +11,7 @@ mod draft;
 mod execute;
 mod judging;
 mod keep;
+mod kernel;
 mod log;
 mod opinion;
 mod options;

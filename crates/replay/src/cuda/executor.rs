@@ -10,7 +10,12 @@ type Result<T> = std::result::Result<T, Failure>;
 
 /// Bytes of guard zone on each side of every buffer.
 const GUARD: u64 = 4096;
-const GUARD_BYTE: u8 = 0xA5;
+
+/// The byte that fills the zone before buffer `zone`, which is the one behind the buffer before it. Each zone has its
+/// own: a kernel that changes nothing would else carry one zone into another unseen.
+fn guard_byte(zone: usize) -> u8 {
+    0xA5u8.wrapping_add((zone as u8).wrapping_mul(0x3D))
+}
 /// More than any second-level cache.
 const FLUSH_BYTES: u64 = 256 << 20;
 
@@ -123,9 +128,11 @@ impl Arena {
             at += size.next_multiple_of(256) + GUARD;
         }
         let memory = context.alloc(at)?;
-        memory.set(0, u32::from(GUARD_BYTE), 1, at)?;
-        for &(start, size) in &spans {
+        memory.set(0, u32::from(guard_byte(0)), 1, GUARD)?;
+        for (buffer, &(start, size)) in spans.iter().enumerate() {
             memory.set(start, u32::from(poison), 1, size)?;
+            let behind = size.next_multiple_of(256) - size + GUARD;
+            memory.set(start + size, u32::from(guard_byte(buffer + 1)), 1, behind)?;
         }
         Ok(Self { memory, spans })
     }
@@ -162,7 +169,8 @@ impl Arena {
         for (buffer, &(start, size)) in self.spans.iter().enumerate() {
             let before = self.memory.download(start - GUARD, GUARD)?;
             let after = self.memory.download(start + size, size.next_multiple_of(256) - size + GUARD)?;
-            if before.iter().chain(&after).any(|&byte| byte != GUARD_BYTE) {
+            let intact = |zone: &[u8], byte: u8| zone.iter().all(|&found| found == byte);
+            if !intact(&before, guard_byte(buffer)) || !intact(&after, guard_byte(buffer + 1)) {
                 return Ok(Some(buffer));
             }
         }

@@ -56,7 +56,7 @@ pub(super) fn check(kernels: &mut Kernels<'_, '_>, kernel: &Kernel<'_>) {
 }
 
 /// The first part of some PTX that is not arithmetic on registers of its own.
-fn forbidden(text: &str) -> Option<String> {
+pub fn forbidden(text: &str) -> Option<String> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     // `%%name` and `%name` are registers of the machine; the operands are `$0`, `$1`.
     if let Some((_, name)) = text.split_once('%') {

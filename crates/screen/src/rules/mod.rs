@@ -71,6 +71,7 @@ use tilewright_contract::{Finding, Tier};
 
 pub use ascend::ascend;
 pub(crate) use checker::check;
+pub use inline_asm::forbidden as forbidden_assembly;
 pub use manual::{Manual, manual, tier_name};
 
 use crate::ScreenError;

@@ -233,7 +233,7 @@ fn a_log_in_use_is_refused_and_so_is_a_keep_that_is_no_folder() {
     let output =
         bench.run(&["verify", &problem, "--batch", folder.to_str().unwrap(), "--resume", log.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("in use by another batch"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("in use by another run"));
     let output = bench.run(&["verify", &problem, candidate.to_str().unwrap(), "--keep", log.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("--keep"));

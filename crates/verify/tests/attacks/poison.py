@@ -24,7 +24,10 @@ def places() -> dict[str, str]:
     packages = {name: os.path.dirname(sys.modules[name].__file__) for name in ("os", "json")}
     for name in ("torch", "triton", "tilewright"):
         spec = importlib.util.find_spec(name)
-        packages[name] = os.path.dirname(spec.origin)
+        # Our own package is kept out of sight while a file runs, but its folder is on the path all the same.
+        folders = [os.path.dirname(spec.origin)] if spec else [os.path.join(root, name) for root in sys.path]
+        for folder in filter(os.path.isdir, folders):
+            packages[name] = folder
     found = {}
     for name, folder in packages.items():
         found[f"{name} module"] = os.path.join(folder, "__init__.py")

@@ -6,6 +6,7 @@ import contextlib
 import glob
 import importlib.util
 import os
+import pwd
 import sys
 from typing import Any
 
@@ -37,7 +38,8 @@ def places() -> dict[str, str]:
     found["start-up file"] = os.path.join(packages_folder, "poison.pth")
     found["customisation"] = os.path.join(packages_folder, "sitecustomize.py")
     found["loader's list"] = "/etc/ld.so.preload"
-    found["home cache"] = "/root/.triton/cache/x/kernel.cubin"
+    # The home of the machine's first user: HOME is the job's own scratch folder.
+    found["home cache"] = os.path.join(pwd.getpwuid(0).pw_dir, ".triton/cache/x/kernel.cubin")
     found["shared cache"] = "/tmp/torchinductor_root/x"
     for number, tool in enumerate(glob.glob(os.path.join(packages["triton"], "backends/nvidia/bin/*"))[:2]):
         found[f"tool {number}"] = tool

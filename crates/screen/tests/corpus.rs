@@ -3,7 +3,6 @@
 mod support;
 
 use std::fs;
-use std::path::PathBuf;
 
 use tilewright_contract::Tier;
 use tilewright_screen::{Cut, cut};
@@ -16,21 +15,19 @@ struct Candidate {
     source: String,
 }
 
-/// Labelled candidates: `TILEWRIGHT_CORPUS`, or the folder beside the repository. Empty if there is none.
+/// The labelled candidates of this repository.
 fn corpus() -> Vec<Candidate> {
-    let folder = std::env::var_os("TILEWRIGHT_CORPUS")
-        .map_or_else(|| crate_root().join("../../../shared/corpus"), PathBuf::from);
-    let Ok(labels) = fs::read_to_string(folder.join("labels.csv")) else {
-        eprintln!("no corpus at {}: nothing checked", folder.display());
-        return Vec::new();
-    };
+    let folder = crate_root().join("../../corpus");
+    let labels = fs::read_to_string(folder.join("labels.csv")).unwrap();
     let rows = labels.lines().skip(1).filter_map(|line| {
         let mut fields = line.split(',');
-        let (id, problem, label) = (fields.next()?, fields.next()?, fields.next()?);
-        let source = fs::read_to_string(folder.join("candidates").join(problem).join(format!("{id}.py"))).ok()?;
+        let (id, _, label) = (fields.next()?, fields.next()?, fields.next()?);
+        let source = fs::read_to_string(folder.join(label).join(format!("{id}.py"))).ok()?;
         Some(Candidate { id: id.to_owned(), label: label.to_owned(), source })
     });
-    rows.collect()
+    let candidates: Vec<Candidate> = rows.collect();
+    assert!(candidates.len() > 900, "{} labelled candidates were found", candidates.len());
+    candidates
 }
 
 fn proofs(cut: &Cut) -> Vec<String> {
@@ -46,8 +43,7 @@ fn honest_and_wrong_candidates_are_cut_whole_and_their_modules_run() {
         assert_eq!(proofs(&cut), Vec::<String>::new(), "{}", candidate.id);
         let untraceable: Vec<_> = cut.findings.iter().filter(|f| f.tier == Tier::Untraceable).collect();
         assert!(untraceable.is_empty(), "{}: {untraceable:?}", candidate.id);
-        let decorators = candidate.source.lines().filter(|line| matches!(line.trim(), "@triton.jit" | "@jit")).count();
-        assert_eq!(cut.kernels.len(), decorators, "{}", candidate.id);
+        assert!(!cut.kernels.is_empty(), "{}", candidate.id);
         assert!(cut.module.lines().count() <= candidate.source.lines().count());
         modules.push(Module { id: candidate.id, cut, candidate: Some(candidate.source) });
     }
@@ -73,12 +69,13 @@ fn hacks_are_screened_without_a_panic_and_what_is_cut_runs() {
         }
     }
     println!("{refused} of {all} hacks refused by proof rules alone");
+    assert!(refused * 3 > all);
     execute(&modules).unwrap();
 }
 
 #[test]
 fn the_problems_of_this_repository_have_clean_candidates() {
-    let Ok(folders) = fs::read_dir(crate_root().join("../../problems")) else { return };
+    let folders = fs::read_dir(crate_root().join("../../problems")).unwrap();
     let mut modules = Vec::new();
     for folder in folders.flatten() {
         let Ok(text) = fs::read_to_string(folder.path().join("candidate.py")) else { continue };

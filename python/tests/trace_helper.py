@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import csv
-import importlib.util
 import json
 import os
 import select
@@ -152,39 +150,3 @@ def traced(source: str, signature: dict[str, Any], **more: Any) -> dict[str, Any
     """The answer of a trace job, run in a child."""
     with tempfile.TemporaryDirectory() as scratch:
         return in_child(trace.run, request_of(source, signature, **more), scratch)
-
-
-# the labelled corpus ------------------------------------------------------------------------------------------------
-
-
-def corpus() -> str | None:
-    """Folder of the labelled candidates (environment variable TILEWRIGHT_CORPUS)."""
-    path = os.environ.get("TILEWRIGHT_CORPUS")
-    return path if path and os.path.exists(os.path.join(path, "labels.csv")) else None
-
-
-def labels(root: str, label: str) -> list[dict[str, str]]:
-    with open(os.path.join(root, "labels.csv"), newline="") as file:
-        return [row for row in csv.DictReader(file) if row["label"] == label]
-
-
-_signatures: dict[str, dict[str, Any]] = {}
-
-
-def corpus_signature(root: str, problem: str) -> dict[str, Any]:
-    """Signature of a corpus problem at its small size."""
-    if problem not in _signatures:
-        os.environ["SCALE"] = "small"
-        spec = importlib.util.spec_from_file_location("problem", os.path.join(root, "problems", f"{problem}.py"))
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        init = module.get_init_inputs()
-        model = module.Model(*init)
-        _signatures[problem] = signature_of(module.get_inputs(), init, model)
-    return _signatures[problem]
-
-
-def corpus_trace(root: str, row: dict[str, str]) -> dict[str, Any]:
-    path = os.path.join(root, "candidates", row["problem"], f"{row['id']}.py")
-    with open(path, encoding="utf-8") as file:
-        return traced(file.read(), corpus_signature(root, row["problem"]))

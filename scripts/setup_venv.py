@@ -27,8 +27,9 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 REQUIREMENTS = [ROOT / "requirements" / "torch.txt", ROOT / "requirements" / "dev.txt"]
 STAMP = VENV / "tilewright-stamp"
+NATIVE_CRATES = [f"crates/{name}/{part}" for name in ("cell", "emulate", "ttir") for part in ("Cargo.toml", "src")]
 NATIVE = ROOT / "python" / "tilewright" / "_core.abi3.so"
-NATIVE_SOURCES = ["Cargo.lock", "pyproject.toml", "crates/python", "crates/cell/Cargo.toml", "crates/cell/src"]
+NATIVE_SOURCES = ["Cargo.lock", "pyproject.toml", "crates/python", *NATIVE_CRATES]
 
 
 def main() -> None:

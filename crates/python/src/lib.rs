@@ -4,6 +4,8 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use tilewright_cell::Prepared;
 
+mod emulate;
+mod finding;
 mod ledger;
 mod sealed;
 
@@ -14,6 +16,8 @@ pyo3::create_exception!(_core, ConfineError, PyRuntimeError, "A sandbox layer th
 mod _core {
     use super::*;
 
+    #[pymodule_export]
+    use super::emulate::{Emulated, poison};
     #[pymodule_export]
     use super::ledger::{close_record, open_record, read_record, write_once, write_record};
     #[pymodule_export]

@@ -7,16 +7,15 @@ The text has locations, in the candidate's own lines.
 from __future__ import annotations
 
 import linecache
-import os
 import sys
 import types
 from collections import namedtuple
 from typing import Any
 
 from tilewright.cell import triton_backend as backend_module
-from tilewright.cell.triton_backend import SOURCE_NAME, GPUTarget, ir
+from tilewright.cell.triton_backend import SOURCE_NAME, GPUTarget
 
-import triton  # isort: skip
+from tilewright.cell.make_ir import make_ir  # isort: skip
 import triton.language as tl  # isort: skip
 from triton.compiler.compiler import ASTSource, filter_traceback, make_backend  # isort: skip
 from triton.compiler.errors import CompilationError  # isort: skip
@@ -90,20 +89,9 @@ def to_ttir(module: types.ModuleType, spec: dict[str, Any], target: Any) -> dict
             parse_path(path): [[name, value] for name, value in attrs] for path, attrs in spec.get("attrs", {}).items()
         },
     )
-    backend = make_backend(target)
-    options = backend_module.parse_options(backend, spec["options"])
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
-    stages: dict[str, Any] = {}
-    backend.add_stages(stages, options, source.language)
-    codegen = backend.get_codegen_implementation(options)
-    module_map = backend.get_module_map()
-    built = source.make_ir(target, options, codegen, module_map, context)
-    built = stages["ttir"](built, {})
-    # Triton's own library has locations too; where it is installed does not matter.
-    text = str(built).replace(f'"{os.path.dirname(triton.__file__)}/', '"triton/')
-    return {"ttir": text, "entry": built.get_entry_func_name()}
+    options = backend_module.parse_options(make_backend(target), spec["options"])
+    text, entry = make_ir(source, options, target)
+    return {"ttir": text, "entry": entry}
 
 
 def resolve(module: types.ModuleType, name: str) -> Any:

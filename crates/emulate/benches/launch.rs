@@ -66,8 +66,13 @@ fn launches(criterion: &mut Criterion) {
         args.extend(case.ints.iter().map(|&value| Arg::Int(value)));
         let mut group = criterion.benchmark_group(case.name);
         group.sample_size(10).warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
-        for (name, bare) in [("sanitised", false), ("bare", true)] {
-            let limits = Limits { bare, ..Limits::default() };
+        for (name, bare, threads) in [
+            ("sanitised", false, 0),
+            ("bare", true, 0),
+            ("sanitised, one thread", false, 1),
+            ("bare, one thread", true, 1),
+        ] {
+            let limits = Limits { bare, threads, ..Limits::default() };
             group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
                 bencher.iter(|| black_box(launch(&kernel, case.grid, &args, &mut memory, &limits).expect("no fault")));
             });

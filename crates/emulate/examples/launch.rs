@@ -3,8 +3,12 @@
 //! `launch REQUEST` reads a JSON file: `{"ttir": path, "entry": name, "grid": [x, y, z], "buffers": [path, …],
 //! "args": […]}`. A buffer is a file of raw bytes, rewritten in place. An argument is `{"pointer": [buffer, offset]}`,
 //! `{"int": n}`, `{"float": x}` or `{"descriptor": {"pointer": [buffer, offset], "shape": […], "strides": […]}}`.
+//!
+//! With `"repeat": n` it launches n more times and prints, as JSON, the seconds that each took. `"threads"` (0: as many as
+//! there are cores) and `"bare": true` (bounds alone) set the limits of all launches.
 
 use std::error::Error;
+use std::time::Instant;
 
 use serde_json::Value;
 use tilewright_emulate::{AllocId, Arg, Init, Kernel, Limits, Memory, launch};
@@ -36,11 +40,23 @@ fn main() -> Result<(), Box<dyn Error>> {
         args.extend(numbers);
     }
     let grid = std::array::from_fn(|axis| request["grid"][axis].as_u64().unwrap_or(1) as u32);
-    let report = launch(&kernel, grid, &args, &mut memory, &Limits::default())?;
+    let threads = request["threads"].as_u64().unwrap_or(0) as u32;
+    let limits = Limits { threads, bare: request["bare"].as_bool() == Some(true), ..Limits::default() };
+    let report = launch(&kernel, grid, &args, &mut memory, &limits)?;
     for (path, id) in &buffers {
         std::fs::write(path, memory.bytes(*id))?;
     }
-    println!("{report:?}");
+    let mut seconds = Vec::new();
+    for _ in 0..request["repeat"].as_u64().unwrap_or(0) {
+        let start = Instant::now();
+        launch(&kernel, grid, &args, &mut memory, &limits)?;
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    if seconds.is_empty() {
+        println!("{report:?}")
+    } else {
+        println!("{}", serde_json::to_string(&seconds)?)
+    }
     Ok(())
 }
 

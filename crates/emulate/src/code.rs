@@ -431,4 +431,6 @@ pub(crate) struct Written {
     /// Bytes of the smallest element accessed through them, and through any pointer.
     pub(crate) granule: usize,
     pub(crate) finest: usize,
+    /// It accesses memory in ways that see what other programs do meanwhile: atomically, or by volatile loads.
+    pub(crate) orders: bool,
 }

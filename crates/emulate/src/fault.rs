@@ -104,6 +104,11 @@ pub struct Limits {
     pub poison: u8,
     /// Starts the last program first: what depends on the order of programs shows in the difference.
     pub reverse: bool,
+    /// Threads that run programs beside each other, at most. 0 is as many as there are cores, fewer while other launches
+    /// of this process use them. Whatever it is, the outcome is the same.
+    pub threads: u32,
+    /// Programs that a thread takes at a time; 0 is some tenths of a millisecond's worth.
+    pub chunk: u32,
     /// Leaves out races, the marks of memory and the counts of traffic. Bounds and alignment are checked all the same.
     pub bare: bool,
 }
@@ -194,4 +199,16 @@ pub struct Report {
     pub dot_flops: u64,
     /// Elements written by several programs in no order, but with equal values.
     pub benign_races: u64,
+}
+
+impl Report {
+    /// Adds what other programs of the launch did, but for what the whole launch is asked for.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.undefined_lanes += other.undefined_lanes;
+        self.bytes_loaded += other.bytes_loaded;
+        self.bytes_stored += other.bytes_stored;
+        self.atomics += other.atomics;
+        self.flops += other.flops;
+        self.dot_flops += other.dot_flops;
+    }
 }

@@ -119,5 +119,5 @@ pub fn launch(
     limits: &Limits,
 ) -> Result<Report, Fault> {
     let params = kernel.bind(args)?;
-    exec::run(&kernel.program, grid, params, memory, limits)
+    exec::run(&kernel.program, grid, &params, memory, limits)
 }

@@ -8,6 +8,7 @@ mod block;
 mod code;
 mod codec;
 mod convert;
+mod defects;
 mod exec;
 mod fault;
 mod functions;

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use crate::defects::Defects;
 use crate::fault::Defect;
 
 /// Names an allocation of a [`Memory`].
@@ -38,21 +39,6 @@ pub mod shadow {
     pub const LEFT_OVER: u8 = 5;
     /// From here on: it depends on a [`Defect`](crate::Defect), see [`Memory::defect`](crate::Memory::defect).
     pub const DEFECT: u8 = 64;
-}
-
-/// Defects of one kind that are told apart.
-const PER_KIND: usize = 48;
-
-/// The mark of a defect. Graver kinds have greater marks, and earlier defects of a kind: of two that meet in one
-/// value, the greater mark is kept.
-fn defect_mark(kind: usize, index: usize) -> u8 {
-    shadow::DEFECT + (kind * PER_KIND + PER_KIND - 1 - index) as u8
-}
-
-/// Kind and number behind a mark.
-fn defect_index(mark: u8) -> Option<(usize, usize)> {
-    let index = usize::from(mark.checked_sub(shadow::DEFECT)?);
-    Some((index / PER_KIND, PER_KIND - 1 - index % PER_KIND))
 }
 
 const SHIFT: u32 = 40;
@@ -91,8 +77,7 @@ impl Allocation {
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     allocations: Vec<Allocation>,
-    /// By kind: see [`DefectKind`].
-    defects: [Vec<Defect>; 4],
+    pub(crate) defects: Defects,
 }
 
 impl Memory {
@@ -169,34 +154,12 @@ impl Memory {
 
     /// The defect behind a mark of at least [`shadow::DEFECT`].
     pub fn defect(&self, mark: u8) -> Option<&Defect> {
-        let (kind, index) = defect_index(mark)?;
-        self.defects[kind].get(index)
+        self.defects.get(mark)
     }
 
     /// The defective values that launches on this memory made, with the marks that bytes depending on them bear.
     pub fn defects(&self) -> impl Iterator<Item = (u8, &Defect)> {
-        let tables = self.defects.iter().enumerate();
-        tables.flat_map(|(kind, table)| table.iter().enumerate().map(move |(at, it)| (defect_mark(kind, at), it)))
-    }
-
-    /// The mark of values that come from a defect. One entry for each line and allocation; when the table is full,
-    /// later defects share the last entry.
-    pub(crate) fn note(&mut self, defect: Defect) -> u8 {
-        let kind = defect.kind as usize;
-        let table = &mut self.defects[kind];
-        let same = |old: &Defect| old.site.line == defect.site.line && old.allocation == defect.allocation;
-        let index = table.iter().position(same).unwrap_or_else(|| {
-            if table.len() < PER_KIND {
-                table.push(defect);
-            }
-            table.len() - 1
-        });
-        defect_mark(kind, index)
-    }
-
-    pub(crate) fn defect_mut(&mut self, mark: u8) -> Option<&mut Defect> {
-        let (kind, index) = defect_index(mark)?;
-        self.defects[kind].get_mut(index)
+        self.defects.iter()
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -83,8 +83,12 @@ impl<'a> Session<'a> {
     ) -> Result<(), Fault> {
         let types = self.plan.kernels[index].params.iter().filter(|param| param.ty != "constexpr");
         let args: Vec<_> = args.iter().zip(types).flat_map(|(arg, param)| self.argument(arg, &param.ty)).collect();
-        let limits =
-            Limits { deadline: self.run.deadline, poison: self.run.lanes, reverse: self.run.reverse, bare: false };
+        let limits = Limits {
+            deadline: self.run.deadline,
+            poison: self.run.lanes,
+            reverse: self.run.reverse,
+            ..Limits::default()
+        };
         let report =
             emulate::launch(kernel, grid, &args, &mut self.memory, &limits).map_err(|fault| translate(&fault, line))?;
         self.result.undefined_lanes |= report.undefined_lanes > 0;

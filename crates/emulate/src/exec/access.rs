@@ -18,7 +18,7 @@ pub(super) fn fill_poison(elem: Elem, poison: u8, out: &mut Block) {
     let _ = decode_all(elem, &[poison; 8][..elem.bytes().min(8)], out);
 }
 
-impl Machine<'_> {
+impl<'a> Machine<'a> {
     /// Loads lanes into `out`, whose elements stand where the mask is off. Gives the marks of what was read.
     pub(super) fn load_lanes(
         &mut self,
@@ -65,10 +65,10 @@ impl Machine<'_> {
         done.map(|()| marks)
     }
 
-    fn port(&mut self) -> Port<'_> {
+    fn port(&mut self) -> Port<'_, 'a> {
         let site = self.site();
         Port {
-            memory: self.memory,
+            space: &mut self.space,
             report: &mut self.report,
             races: &mut self.races,
             traffic: &mut self.traffic,
@@ -95,7 +95,8 @@ impl Machine<'_> {
             Some(on) => (0..on.len()).filter(|&lane| on[lane] != 0).map(|lane| marks.at(lane)).max().unwrap_or(0),
             None => marks.defect().unwrap_or(0),
         };
-        use_of(self.memory, mark, Usage::Address, self.site());
+        let site = self.site();
+        use_of(self.space.defects(), mark, Usage::Address, site);
     }
 
     /// Whether data decide where or whether an access happens.
@@ -117,7 +118,7 @@ impl Machine<'_> {
         };
         if let Some(mark) = marks.defect() {
             let site = self.site();
-            if let Some(defect) = self.memory.defect_mut(mark) {
+            if let Some(defect) = self.space.defects().get_mut(mark) {
                 defect.stored.get_or_insert(site);
             }
         }

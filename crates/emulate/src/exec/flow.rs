@@ -4,9 +4,9 @@ use super::Machine;
 use super::shape::{broadcast, interleave, transpose};
 use crate::block::{Block, vectorised};
 use crate::code::{Cast, Code, Dot, IntOp, Reg, Step};
+use crate::defects::Defects;
 use crate::fault::{Defect, DefectKind, Site, Usage};
 use crate::marks::{Marks, computed, mixed};
-use crate::memory::Memory;
 
 impl Machine<'_> {
     pub(super) fn marks(&self, reg: Reg) -> &Marks {
@@ -95,7 +95,7 @@ impl Machine<'_> {
     pub(super) fn born(&mut self, step: &Step, kind: DefectKind, lanes: &[bool]) {
         let Some(&reg) = step.outs.first() else { return };
         let defect = Defect { kind, site: self.site(), allocation: String::new(), offset: 0, used: None, stored: None };
-        let mark = self.memory.note(defect);
+        let mark = self.space.defects().note(defect);
         let old = self.marks(reg);
         let n = self.reg(reg).len();
         let broken = |lane: usize| lanes[if lanes.len() == 1 { 0 } else { lane }];
@@ -106,15 +106,16 @@ impl Machine<'_> {
     /// Notes that a value decides something.
     pub(super) fn used(&mut self, reg: Reg, usage: Usage) {
         if let Some(mark) = self.marks(reg).defect() {
-            use_of(self.memory, mark, usage, self.site());
+            let site = self.site();
+            use_of(self.space.defects(), mark, usage, site);
         }
     }
 }
 
 /// Notes the first time that a defect decides something. A wrapped number may well be compared: that is how masks
 /// keep it from memory.
-pub(super) fn use_of(memory: &mut Memory, mark: u8, usage: Usage, site: Site) {
-    if let Some(defect) = memory.defect_mut(mark)
+pub(super) fn use_of(defects: &mut Defects, mark: u8, usage: Usage, site: Site) {
+    if let Some(defect) = defects.get_mut(mark)
         && !(defect.kind == DefectKind::Overflow && usage == Usage::Branch)
     {
         defect.used.get_or_insert((usage, site));

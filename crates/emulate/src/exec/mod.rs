@@ -5,10 +5,13 @@ mod dot;
 mod elementwise;
 mod flow;
 mod fold;
+mod granules;
 mod order;
+mod parallel;
 mod port;
 mod race;
 mod shape;
+mod space;
 mod task;
 mod tile;
 mod traffic;
@@ -24,14 +27,15 @@ use crate::fault::{Fault, Limits, Report, Site, Usage};
 use crate::memory::Memory;
 use crate::types::Class;
 use race::Races;
+use space::Space;
 use task::{State, Task};
 use traffic::Traffic;
 
-/// The state of one launch.
+/// One thread of a launch.
 pub(crate) struct Machine<'a> {
     /// The program that is running.
     task: Task<'a>,
-    memory: &'a mut Memory,
+    space: Space<'a>,
     races: Races,
     traffic: Traffic,
     limits: &'a Limits,
@@ -41,55 +45,41 @@ pub(crate) struct Machine<'a> {
     rounds: u32,
 }
 
-/// Runs every program of a grid. A program that waits for memory to change is put aside until all others have
-/// ended or wait too.
-pub(crate) fn run<'a>(
+/// What is to run.
+#[derive(Clone, Copy)]
+struct Launch<'a> {
     program: &'a Program,
+    params: &'a [Block],
     grid: [u32; 3],
-    params: Vec<Block>,
-    memory: &'a mut Memory,
     limits: &'a Limits,
-) -> Result<Report, Fault> {
-    let races = if limits.bare { Races::default() } else { Races::new(program, grid, &params, memory) };
-    memory.settle();
-    let task = Task::new(program, &params);
-    let mut machine = Machine {
-        task,
-        memory,
-        races,
-        traffic: Traffic::default(),
-        limits,
-        report: Report::default(),
-        grid,
-        rounds: 0,
-    };
-    let count: u64 = grid.iter().map(|&extent| u64::from(extent)).product();
-    let mut started = 0;
-    let mut waiting = VecDeque::new();
-    // Changes of memory by all programs, and programs in a row that are stuck.
-    let (mut changes, mut stuck) = (0, 0);
-    loop {
-        if started < count {
-            let number = if limits.reverse { count - 1 - started } else { started };
-            machine.task.start(program, grid, number);
-            started += 1;
-        } else if let Some(task) = waiting.pop_front() {
-            machine.task = task;
-        } else {
-            break;
-        }
-        machine.check_deadline()?;
-        let before = machine.task.changes;
-        let state = machine.resume()?;
-        changes += machine.task.changes - before;
-        if state == State::Waiting {
-            stuck = if machine.task.put_aside(changes) { stuck + 1 } else { 0 };
-            if stuck > waiting.len() && started == count {
-                return Err(Fault::Deadlock { site: machine.site() });
-            }
-            waiting.push_back(std::mem::replace(&mut machine.task, Task::new(program, &params)));
-        }
+}
+
+impl Launch<'_> {
+    fn programs(&self) -> u64 {
+        self.grid.iter().map(|&extent| u64::from(extent)).product()
     }
+
+    /// The number of the program that starts at a place in the order of starts.
+    fn number(&self, at: u64) -> u64 {
+        if self.limits.reverse { self.programs() - 1 - at } else { at }
+    }
+}
+
+/// Runs every program of a grid.
+pub(crate) fn run(
+    program: &Program,
+    grid: [u32; 3],
+    params: &[Block],
+    memory: &mut Memory,
+    limits: &Limits,
+) -> Result<Report, Fault> {
+    memory.settle();
+    let launch = Launch { program, params, grid, limits };
+    let alone = limits.threads == 1 || program.written.orders;
+    let races = if limits.bare { Races::default() } else { Races::new(program, grid, params, memory) };
+    let mut machine = Machine::new(launch, Space::Whole(memory), races);
+    let started = if alone { 0 } else { parallel::run(&mut machine, launch)? };
+    machine.run_from(launch, started, |_| false)?;
     let Machine { races, traffic, report, .. } = machine;
     Ok(Report {
         benign_races: races.benign,
@@ -101,6 +91,57 @@ pub(crate) fn run<'a>(
 }
 
 impl<'a> Machine<'a> {
+    fn new(launch: Launch<'a>, space: Space<'a>, races: Races) -> Self {
+        let Launch { program, params, grid, limits } = launch;
+        Self {
+            task: Task::new(program, params),
+            space,
+            races,
+            traffic: Traffic::default(),
+            limits,
+            report: Report::default(),
+            grid,
+            rounds: 0,
+        }
+    }
+
+    /// Runs programs one after the other, from a place in their order on until `pause` says so, and gives where to go on.
+    /// One that waits for memory to change is put aside until all others have ended or wait too: then there is no pause.
+    fn run_from(
+        &mut self,
+        launch: Launch<'a>,
+        mut started: u64,
+        mut pause: impl FnMut(u64) -> bool,
+    ) -> Result<u64, Fault> {
+        let count = launch.programs();
+        let mut waiting = VecDeque::new();
+        // Changes of memory by all programs, and programs in a row that are stuck.
+        let (mut changes, mut stuck) = (0, 0);
+        loop {
+            if started < count {
+                self.task.start(launch.program, launch.grid, launch.number(started));
+                started += 1;
+            } else if let Some(task) = waiting.pop_front() {
+                self.task = task;
+            } else {
+                return Ok(started);
+            }
+            self.check_deadline()?;
+            let before = self.task.changes;
+            let state = self.resume()?;
+            changes += self.task.changes - before;
+            if state == State::Waiting {
+                stuck = if self.task.put_aside(changes) { stuck + 1 } else { 0 };
+                if stuck > waiting.len() && started == count {
+                    return Err(Fault::Deadlock { site: self.site() });
+                }
+                waiting.push_back(std::mem::replace(&mut self.task, Task::new(launch.program, launch.params)));
+            } else if waiting.is_empty() && pause(started) {
+                return Ok(started);
+            }
+        }
+    }
+
     fn reg(&self, reg: Reg) -> &Block {
         &self.task.regs[reg.0 as usize]
     }

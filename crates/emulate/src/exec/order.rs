@@ -17,6 +17,8 @@ pub(super) struct Progress {
     after: Vec<u32>,
     /// Counts changes of `after`.
     version: u64,
+    /// Stores so far.
+    pub(super) stores: u64,
     /// It has accessed memory since its last release.
     pub(super) dirty: bool,
 }

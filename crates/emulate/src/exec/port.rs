@@ -2,10 +2,10 @@
 //! its race shadow kept.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 use super::order::Progress;
 use super::race::{Conflict, Races};
+use super::space::{Marked, Place, Space};
 use super::task::coordinates;
 use super::traffic::{Scattered, Traffic};
 use crate::block::vectorised;
@@ -14,12 +14,12 @@ use crate::codec::Codec;
 use crate::fault::{Access, Defect, DefectKind, Fault, Report, Site};
 use crate::marks::Marks;
 use crate::memory::shadow::{self, COPIED};
-use crate::memory::{Memory, split};
+use crate::memory::split;
 use crate::numeric::{Float, Int};
 
 /// Memory as one step of one program sees it.
-pub(super) struct Port<'a> {
-    pub(super) memory: &'a mut Memory,
+pub(super) struct Port<'a, 'm> {
+    pub(super) space: &'a mut Space<'m>,
     pub(super) report: &'a mut Report,
     pub(super) races: &'a mut Races,
     pub(super) traffic: &'a mut Traffic,
@@ -43,12 +43,6 @@ pub(super) struct Seen {
     defects: Vec<(usize, u8)>,
 }
 
-/// Bytes of an allocation, known to lie within it.
-struct Place {
-    index: usize,
-    bytes: Range<usize>,
-}
-
 /// The pointers of an access. A mask of `None` means every lane.
 pub(super) struct Lanes<'a> {
     pub(super) pointers: &'a [i64],
@@ -70,29 +64,25 @@ impl Lanes<'_> {
     }
 }
 
-impl Port<'_> {
+impl Port<'_, '_> {
     #[cold]
     fn fault(&self, access: Access, address: i64, bytes: usize) -> Fault {
         let (index, offset) = split(address as u64);
-        match self.memory.allocation(index) {
-            None => Fault::BadAddress { access, address: address as u64, site: self.site },
-            Some(allocation) => {
-                let inside = offset >= 0 && offset as usize + bytes <= allocation.bytes.len();
-                let allocation_label = allocation.label.clone();
-                if inside {
-                    Fault::Misaligned { access, allocation: allocation_label, offset, bytes, site: self.site }
-                } else {
-                    let size = allocation.bytes.len();
-                    Fault::OutOfBounds { access, allocation: allocation_label, offset, bytes, size, site: self.site }
-                }
-            }
+        let (Some(size), Some(label)) = (self.space.len(index), self.space.label(index)) else {
+            return Fault::BadAddress { access, address: address as u64, site: self.site };
+        };
+        let allocation = label.to_owned();
+        if offset >= 0 && offset as usize + bytes <= size {
+            Fault::Misaligned { access, allocation, offset, bytes, site: self.site }
+        } else {
+            Fault::OutOfBounds { access, allocation, offset, bytes, size, site: self.site }
         }
     }
 
     #[cold]
     fn race(&self, access: Access, place: &Place, conflict: Conflict) -> Fault {
-        let allocation = self.memory.allocation(place.index).map(|allocation| allocation.label.clone());
-        let (allocation, offset) = (allocation.unwrap_or_default(), place.bytes.start as i64);
+        let allocation = self.space.label(place.index).unwrap_or_default().to_owned();
+        let offset = place.bytes.start as i64;
         let (earlier, epoch) = match conflict {
             Conflict::Lane => return Fault::Lanes { allocation, offset, site: self.site },
             Conflict::Read(epoch) => (Access::Load, epoch),
@@ -107,15 +97,10 @@ impl Port<'_> {
     #[inline(always)]
     fn place(&self, address: i64, bytes: usize, size: usize) -> Option<Place> {
         let (index, offset) = split(address as u64);
-        let allocation = self.memory.allocation(index)?;
+        let len = self.space.len(index)?;
         let start = usize::try_from(offset).ok().filter(|start| start.is_multiple_of(size))?;
-        let end = start.checked_add(bytes).filter(|&end| end <= allocation.bytes.len())?;
+        let end = start.checked_add(bytes).filter(|&end| end <= len)?;
         Some(Place { index, bytes: start..end })
-    }
-
-    #[inline(always)]
-    fn bytes(&self, place: &Place) -> &[u8] {
-        self.memory.allocation(place.index).map_or(&[], |allocation| &allocation.bytes[place.bytes.clone()])
     }
 
     /// Notes where the values of a read come from; its elements of `size` bytes go to lanes from `lane` on.
@@ -126,26 +111,26 @@ impl Port<'_> {
             return;
         }
         self.traffic.touch(place.index, &place.bytes);
-        let Some(allocation) = self.memory.allocation(place.index) else { return };
-        match allocation.uniform {
-            Some(shadow::LAUNCH) => self.seen.computed = true,
-            Some(mark) if !suspect(mark) => self.seen.moved = true,
-            _ => self.look(place, lane, size),
-        }
-    }
-
-    fn look(&mut self, place: &Place, lane: usize, size: usize) {
-        let Some(allocation) = self.memory.allocation(place.index) else { return };
-        let marks = &allocation.shadow[place.bytes.clone()];
-        let (mut bad, mut computed) = (false, false);
-        vectorised(|| {
-            for &mark in marks {
+        let Seen { computed, moved, .. } = &mut self.seen;
+        let mut bad = false;
+        self.space.marks(place, |marks| match marks {
+            Marked::All(shadow::LAUNCH) => *computed = true,
+            Marked::All(mark) => {
+                *moved = true;
                 bad |= suspect(mark);
-                computed |= mark == shadow::LAUNCH;
+            }
+            Marked::Each(marks) => {
+                let mut any_computed = false;
+                vectorised(|| {
+                    for &mark in marks {
+                        bad |= suspect(mark);
+                        any_computed |= mark == shadow::LAUNCH;
+                    }
+                });
+                *computed |= any_computed;
+                *moved |= !any_computed;
             }
         });
-        self.seen.computed |= computed;
-        self.seen.moved |= !computed;
         if bad {
             self.look_closely(place, lane, size);
         }
@@ -154,22 +139,31 @@ impl Port<'_> {
     #[cold]
     fn look_closely(&mut self, place: &Place, lane: usize, size: usize) {
         for (lane, start) in (lane..).zip(place.bytes.clone().step_by(size)) {
-            let Some(allocation) = self.memory.allocation(place.index) else { return };
-            let marks = &allocation.shadow[start..(start + size).min(place.bytes.end)];
-            let worst = marks.iter().copied().max().unwrap_or(0);
+            let bytes = start..(start + size).min(place.bytes.end);
+            let (mut worst, mut first) = (0, None);
+            self.space.marks(&Place { index: place.index, bytes }, |marks| match marks {
+                Marked::All(mark) => {
+                    worst = mark;
+                    first = suspect(mark).then_some((0, mark));
+                }
+                Marked::Each(marks) => {
+                    worst = marks.iter().copied().max().unwrap_or(0);
+                    first = marks.iter().copied().enumerate().find(|&(_, mark)| suspect(mark));
+                }
+            });
             if worst >= shadow::DEFECT {
                 self.seen.defects.push((lane, worst));
-            } else if let Some(at) = marks.iter().position(|&mark| suspect(mark)) {
-                let unwritten = marks[at] == shadow::UNWRITTEN;
+            } else if let Some((at, mark)) = first {
+                let unwritten = mark == shadow::UNWRITTEN;
                 let defect = Defect {
                     kind: if unwritten { DefectKind::Uninitialised } else { DefectKind::LeftOver },
                     site: self.site,
-                    allocation: allocation.label.clone(),
+                    allocation: self.space.label(place.index).unwrap_or_default().to_owned(),
                     offset: start + at,
                     used: None,
                     stored: None,
                 };
-                let mark = self.memory.note(defect);
+                let mark = self.space.defects().note(defect);
                 self.seen.defects.push((lane, mark));
             }
         }
@@ -189,7 +183,7 @@ impl Port<'_> {
         };
         // A number of a store comes back after some thousands.
         let real = !matches!(conflict, Conflict::Lane) || earlier.contains(&address);
-        if real && self.bytes(place) != new {
+        if real && self.space.element(place) != new {
             return Err(self.race(Access::Store, place, conflict));
         }
         if real && !matches!(conflict, Conflict::Lane) {
@@ -199,23 +193,15 @@ impl Port<'_> {
         Ok(())
     }
 
-    /// Writes to what [`Port::place`] found, and marks it.
+    /// Writes to what [`Port::place`] found, and marks it. `write` gets the bytes piece by piece.
     #[inline(always)]
-    fn target(&mut self, place: &Place, mark: u8) -> &mut [u8] {
+    fn put(&mut self, place: &Place, mark: u8, write: impl FnMut(&mut [u8])) {
         self.report.bytes_stored += place.bytes.len() as u64;
         *self.changes += 1;
         if !self.bare {
             self.traffic.touch(place.index, &place.bytes);
         }
-        match self.memory.allocation_mut(place.index) {
-            Some(allocation) => {
-                if !self.bare {
-                    allocation.mark(place.bytes.clone(), mark);
-                }
-                &mut allocation.bytes[place.bytes.clone()]
-            }
-            None => &mut [],
-        }
+        self.space.write(place, (!self.bare).then_some(mark), write);
     }
 
     /// Overwrites the unmasked lanes of `out`, which has one element a pointer.
@@ -235,11 +221,15 @@ impl Port<'_> {
             {
                 self.see(&place, chunk * width, C::SIZE);
                 self.traffic.row(&place.bytes, C::SIZE);
-                let bytes = self.bytes(&place);
-                vectorised(|| {
-                    for (out, bytes) in out.iter_mut().zip(bytes.chunks_exact(C::SIZE)) {
-                        *out = codec.decode(bytes);
-                    }
+                let mut done = 0;
+                self.space.read(&place, |bytes| {
+                    let out = &mut out[done..][..bytes.len() / C::SIZE];
+                    done += out.len();
+                    vectorised(|| {
+                        for (out, bytes) in out.iter_mut().zip(bytes.chunks_exact(C::SIZE)) {
+                            *out = codec.decode(bytes);
+                        }
+                    });
                 });
                 continue;
             }
@@ -252,7 +242,7 @@ impl Port<'_> {
                     self.enter_read(&place).map_err(|conflict| self.race(Access::Load, &place, conflict))?;
                     self.see(&place, chunk * width + lane, C::SIZE);
                     scattered.add(place.index, &place.bytes);
-                    *out = codec.decode(self.bytes(&place));
+                    *out = codec.decode(self.space.element(&place));
                 }
             }
             self.traffic.scattered(&scattered, lanes.across(C::SIZE));
@@ -268,7 +258,7 @@ impl Port<'_> {
         values: &[C::Item],
         marks: &Marks,
     ) -> Result<(), Fault> {
-        self.races.begin_store();
+        self.progress.stores += 1;
         let width = lanes.width();
         let values = stretched(values, lanes.pointers.len());
         let one_mark = !matches!(marks, Marks::Lanes(_));
@@ -287,11 +277,15 @@ impl Port<'_> {
                 && self.races.write(place.index, &place.bytes, self.progress, self.site.line).is_ok()
             {
                 self.traffic.row(&place.bytes, C::SIZE);
-                let bytes = self.target(&place, marks.at(0));
-                vectorised(|| {
-                    for (&value, bytes) in values.iter().zip(bytes.chunks_exact_mut(C::SIZE)) {
-                        codec.encode(value, bytes);
-                    }
+                let mut done = 0;
+                self.put(&place, marks.at(0), |bytes| {
+                    let values = &values[done..][..bytes.len() / C::SIZE];
+                    done += values.len();
+                    vectorised(|| {
+                        for (&value, bytes) in values.iter().zip(bytes.chunks_exact_mut(C::SIZE)) {
+                            codec.encode(value, bytes);
+                        }
+                    });
                 });
                 continue;
             }
@@ -305,7 +299,7 @@ impl Port<'_> {
                     let mut new = [0; 8];
                     codec.encode(value, &mut new[..C::SIZE]);
                     self.enter_write(&place, &new[..C::SIZE], &lanes.pointers[..lane], pointer)?;
-                    self.target(&place, marks.at(lane)).copy_from_slice(&new[..C::SIZE]);
+                    self.put(&place, marks.at(lane), |bytes| bytes.copy_from_slice(&new[..C::SIZE]));
                     scattered.add(place.index, &place.bytes);
                 }
             }
@@ -331,18 +325,18 @@ impl Port<'_> {
         let entered = self.races.atomic(place.index, &place.bytes, self.progress, order.acquire);
         entered.map_err(|conflict| self.race(Access::Atomic, &place, conflict))?;
         self.see(&place, lane, size);
-        let Some(new) = new(self.bytes(&place)) else { return Ok(place) };
-        let changed = self.bytes(&place) != &new[..size];
+        let Some(new) = new(self.space.element(&place)) else { return Ok(place) };
+        let changed = self.space.element(&place) != &new[..size];
         if changed {
             let entered = self.races.atomic_write(place.index, &place.bytes, self.progress, self.site.line);
             entered.map_err(|conflict| self.race(Access::Atomic, &place, conflict))?;
         }
         let mark = self.seen.defects.last().filter(|(at, _)| *at == lane).map_or(order.mark, |&(_, mark)| mark);
-        if let Some(defect) = self.memory.defect_mut(mark) {
+        if let Some(defect) = self.space.defects().get_mut(mark) {
             defect.stored.get_or_insert(self.site);
         }
         let before = *self.changes;
-        self.target(&place, mark).copy_from_slice(&new[..size]);
+        self.put(&place, mark, |bytes| bytes.copy_from_slice(&new[..size]));
         *self.changes = before + u64::from(changed);
         Ok(place)
     }
@@ -420,7 +414,7 @@ impl Port<'_> {
                     fault => fault,
                 })?;
                 self.report.atomics -= 1;
-                *out = codec.decode(self.bytes(&place));
+                *out = codec.decode(self.space.element(&place));
             }
         }
         Ok(())

@@ -2,19 +2,22 @@
 //! atomic, and neither before the other.
 //!
 //! Only memory that the launch may write is watched: nothing can race on the rest. Each granule (the smallest
-//! element that the kernel accesses) keeps its last write and the reads of the last two programs.
+//! element that the kernel accesses) keeps its last write and its readers.
 
+use std::collections::HashMap;
 use std::ops::Range;
+use std::slice::from_ref;
 
+use super::granules::{Line, Past, SPAN, Splits, enter_read, lines, own};
 use super::order::{Order, Progress};
-use crate::block::{Block, vectorised};
+use crate::block::Block;
 use crate::code::{Program, Written};
 use crate::memory::{Memory, split};
 
 /// An access in 64 bits: program plus one, whether it was atomic, releases of the program before it, number of the
 /// store among the program's stores, line. 0 is none. Numbers that do not fit saturate, which can hide a race but
 /// never makes one up: a number of a store is checked again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Epoch(u64);
 
 const PROGRAM: u64 = (1 << 26) - 1;
@@ -23,7 +26,12 @@ const CLOCK: (u32, u64) = (27, (1 << 13) - 1);
 const STORE: (u32, u64) = (40, (1 << 12) - 1);
 const LINE: (u32, u64) = (52, (1 << 12) - 1);
 
+/// Readers kept beside the last two of each granule, at most.
+const READERS: usize = 1 << 20;
+
 impl Epoch {
+    pub(super) const NONE: Self = Self(0);
+
     fn new(progress: &Progress, atomic: bool, store: u64, line: u32) -> Self {
         let field = |(shift, max): (u32, u64), value: u64| value.min(max) << shift;
         Self(
@@ -35,12 +43,23 @@ impl Epoch {
         )
     }
 
-    fn is_none(self) -> bool {
+    #[inline(always)]
+    pub(super) fn is_none(self) -> bool {
         self.0 == 0
+    }
+
+    /// Whether it is an access by another program.
+    #[inline(always)]
+    pub(super) fn is_foreign(self, other: Self) -> bool {
+        self.0 != 0 && (self.0 ^ other.0) & PROGRAM != 0
     }
 
     pub(super) fn is_atomic(self) -> bool {
         self.0 & ATOMIC != 0
+    }
+
+    fn same_store(self, other: Self) -> bool {
+        !self.is_atomic() && (self.0 ^ other.0) & (PROGRAM | STORE.1 << STORE.0) == 0
     }
 
     fn clock(self) -> u32 {
@@ -72,14 +91,16 @@ pub(super) enum Conflict {
     Lane,
 }
 
+/// Lines that are made together.
+const BLOCK: usize = 512;
+
 /// The shadow of one allocation.
 #[derive(Debug, Default)]
 struct Watched {
-    writes: Vec<u64>,
-    /// Made at the first read.
-    reads: Vec<u64>,
-    /// What was in `reads` before another program read.
-    earlier_reads: Vec<u64>,
+    /// In blocks of [`BLOCK`], each made at the first access.
+    lines: Vec<Vec<Line>>,
+    granules: usize,
+    bytes: usize,
     /// The last release through each granule plus one, made at the first atomic access.
     releases: Vec<u32>,
 }
@@ -89,24 +110,78 @@ struct Watched {
 pub(super) struct Races {
     /// By allocation.
     watched: Vec<Option<Box<Watched>>>,
+    splits: Splits,
     /// Bytes of a granule as a power of two.
     shift: u32,
+    /// Lines in the order of their first access, where somebody asks for them.
+    touched: Option<Vec<(u32, u32)>>,
     order: Order,
-    /// Stores executed, by all programs.
-    stores: u64,
+    /// Programs may put their accesses in order.
+    ordered: bool,
+    readers: Readers,
     /// Conflicting writes of the value that was there already.
     pub(super) benign: u64,
+    /// Plain accesses that met another.
+    conflicts: u64,
+}
+
+/// Readers in no order for whom a line has no room, by allocation and line: which granules they read.
+#[derive(Debug, Default)]
+struct Readers {
+    of: HashMap<(usize, usize), Vec<Reader>>,
+    count: usize,
+}
+
+type Reader = (Range<usize>, Epoch);
+
+impl Readers {
+    /// Keeps a reader, unless it comes before the present anyway: who comes after the present comes after it, too.
+    fn keep(
+        &mut self,
+        line: (usize, usize),
+        granules: Range<usize>,
+        reader: Epoch,
+        progress: &Progress,
+        order: &mut Order,
+    ) {
+        if reader.is_none() || self.count >= READERS || order.before(progress, reader.program(), reader.clock()) {
+            return;
+        }
+        let kept = self.of.entry(line).or_default();
+        match kept.last_mut() {
+            Some((last, same)) if *same == reader && last.end == granules.start => last.end = granules.end,
+            _ => {
+                kept.push((granules, reader));
+                self.count += 1;
+            }
+        }
+    }
+
+    fn of(&self, line: (usize, usize), granules: &Range<usize>) -> impl Iterator<Item = &Epoch> {
+        let kept = if self.count == 0 { None } else { self.of.get(&line) };
+        let meets = |kept: &Range<usize>| kept.start < granules.end && granules.start < kept.end;
+        kept.into_iter().flatten().filter(move |(kept, _)| meets(kept)).map(|(_, reader)| reader)
+    }
+}
+
+/// What a part of the programs accessed.
+#[derive(Debug)]
+pub(super) struct Trace {
+    lines: Vec<(u32, u32, Line)>,
+    splits: Splits,
+    benign: u64,
+    pub(super) conflicts: u64,
 }
 
 impl Races {
     pub(super) fn new(program: &Program, grid: [u32; 3], params: &[Block], memory: &Memory) -> Self {
-        let mut races = Self::default();
+        let mut races = Self { ordered: program.written.orders, ..Self::default() };
         let programs = grid.iter().map(|&extent| u64::from(extent)).product::<u64>();
         if programs >= PROGRAM {
             return races;
         }
         races.watched.resize_with(memory.len(), || None);
-        let Written { params: written, granule, finest } = &program.written;
+        let Written { params: written, granule, finest, .. } = &program.written;
         let base = |param: usize| params.get(param).and_then(allocation);
         let written_params = |param: &usize| written.as_ref().is_none_or(|written| written.contains(param));
         let (written, read): (Vec<usize>, Vec<usize>) = (0..params.len()).partition(written_params);
@@ -118,20 +193,30 @@ impl Races {
         races.shift = if aliased { finest } else { granule }.trailing_zeros();
         for index in written {
             if let (Some(slot), Some(allocation)) = (races.watched.get_mut(index), memory.allocation(index)) {
-                let granules = allocation.bytes.len().div_ceil(1 << races.shift);
-                *slot = Some(Box::new(Watched { writes: vec![0; granules], ..Watched::default() }));
+                *slot = Some(Box::new(Watched::new(allocation.bytes.len(), races.shift)));
             }
         }
         races
+    }
+
+    /// The same for programs that run beside others and whose accesses are compared later.
+    pub(super) fn beside(&self) -> Self {
+        let fresh = |watched: &Watched| Box::new(Watched::new(watched.bytes, self.shift));
+        Self {
+            watched: self.watched.iter().map(|watched| watched.as_deref().map(fresh)).collect(),
+            shift: self.shift,
+            touched: Some(Vec::new()),
+            ..Self::default()
+        }
     }
 
     pub(super) fn watches(&self, index: usize) -> bool {
         matches!(self.watched.get(index), Some(Some(_)))
     }
 
-    /// A new store: its lanes are apart from those of all others.
-    pub(super) fn begin_store(&mut self) {
-        self.stores += 1;
+    /// Allocations that are watched, and their bytes.
+    pub(super) fn watched(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.watched.iter().enumerate().filter_map(|(index, watched)| Some((index, watched.as_ref()?.bytes)))
     }
 
     fn granules(&self, bytes: &Range<usize>) -> Range<usize> {
@@ -148,7 +233,11 @@ impl Races {
         line: u32,
     ) -> Result<(), Conflict> {
         match self.watched.get(index) {
-            Some(Some(_)) => self.watched_read(index, bytes, progress, line),
+            Some(Some(_)) => {
+                let entered = self.watched_read(index, bytes, progress, line);
+                self.conflicts += u64::from(entered.is_err());
+                entered
+            }
             _ => Ok(()),
         }
     }
@@ -164,24 +253,37 @@ impl Races {
         let Some(Some(watched)) = self.watched.get_mut(index) else { return Ok(()) };
         progress.dirty = true;
         let epoch = Epoch::new(progress, false, 0, line);
-        if !own(&watched.writes[granules.clone()], epoch) {
-            for &write in &watched.writes[granules.clone()] {
-                check(&mut self.order, progress, Epoch(write)).map_err(Conflict::Write)?;
+        for (at, part) in lines(&granules) {
+            let line = watched.line(at);
+            let writes = match self.splits.get(line) {
+                Some(split) => &split.writes[part],
+                None => from_ref(&line.past.write),
+            };
+            check(&mut self.order, progress, writes, epoch).map_err(Conflict::Write)?;
+        }
+        for (at, part) in lines(&granules) {
+            let whole = watched.is_whole(at, &part);
+            let line = watched.line_mut(at);
+            touch(&mut self.touched, index, at, line);
+            if self.splits.get(line).is_none() && (whole || line.past.read == epoch) {
+                let lost = enter_read(&mut line.past.read, &mut line.past.earlier, epoch);
+                if self.ordered {
+                    self.readers.keep((index, at), part, lost, progress, &mut self.order);
+                }
+                continue;
             }
-        }
-        if watched.reads.is_empty() {
-            watched.reads = vec![0; watched.writes.len()];
-            watched.earlier_reads = vec![0; watched.writes.len()];
-        }
-        let reads = &mut watched.reads[granules.clone()];
-        if !own(reads, epoch) {
-            for (last, earlier) in reads.iter().zip(&mut watched.earlier_reads[granules]) {
-                if *last != 0 && Epoch(*last).program() != epoch.program() {
-                    *earlier = *last;
+            let split = self.splits.split(line);
+            if own(&split.reads[part.clone()], epoch) {
+                split.reads[part].fill(epoch);
+                continue;
+            }
+            for granule in part {
+                let lost = enter_read(&mut split.reads[granule], &mut split.earlier[granule], epoch);
+                if self.ordered {
+                    self.readers.keep((index, at), granule..granule + 1, lost, progress, &mut self.order);
                 }
             }
         }
-        reads.fill(epoch.0);
         Ok(())
     }
 
@@ -195,7 +297,11 @@ impl Races {
         line: u32,
     ) -> Result<(), Conflict> {
         match self.watched.get(index) {
-            Some(Some(_)) => self.watched_write(index, bytes, progress, line),
+            Some(Some(_)) => {
+                let entered = self.watched_write(index, bytes, progress, line);
+                self.conflicts += u64::from(entered.is_err());
+                entered
+            }
             _ => Ok(()),
         }
     }
@@ -210,31 +316,42 @@ impl Races {
         let granules = self.granules(bytes);
         let Some(Some(watched)) = self.watched.get_mut(index) else { return Ok(()) };
         progress.dirty = true;
-        let epoch = Epoch::new(progress, false, self.stores, line);
-        let writes = &watched.writes[granules.clone()];
-        if !fresh(writes) {
+        let epoch = Epoch::new(progress, false, progress.stores, line);
+        for (at, part) in lines(&granules) {
+            let line = watched.line(at);
+            let writes = match self.splits.get(line) {
+                Some(split) => &split.writes[part],
+                None => from_ref(&line.past.write),
+            };
             for &write in writes {
-                let write = Epoch(write);
-                if write.program() == epoch.program() {
-                    if !write.is_atomic() && (write.0 ^ epoch.0) >> STORE.0 & STORE.1 == 0 {
-                        return Err(Conflict::Lane);
-                    }
-                    continue;
+                if write.same_store(epoch) {
+                    return Err(Conflict::Lane);
                 }
-                check(&mut self.order, progress, write).map_err(Conflict::Write)?;
             }
+            check(&mut self.order, progress, writes, epoch).map_err(Conflict::Write)?;
         }
-        watched.no_reader(&mut self.order, progress, granules.clone(), epoch)?;
-        watched.writes[granules].fill(epoch.0);
+        self.no_reader(index, &granules, progress, epoch)?;
+        self.fill_writes(index, granules, epoch);
         Ok(())
     }
 
     /// Enters a write that does not change anything, whoever was there before.
     pub(super) fn overwrite(&mut self, index: usize, bytes: &Range<usize>, progress: &mut Progress, line: u32) {
-        let granules = self.granules(bytes);
-        let epoch = Epoch::new(progress, false, self.stores, line);
-        if let Some(Some(watched)) = self.watched.get_mut(index) {
-            watched.writes[granules].fill(epoch.0);
+        let epoch = Epoch::new(progress, false, progress.stores, line);
+        self.fill_writes(index, self.granules(bytes), epoch);
+    }
+
+    fn fill_writes(&mut self, index: usize, granules: Range<usize>, epoch: Epoch) {
+        let Some(Some(watched)) = self.watched.get_mut(index) else { return };
+        for (at, part) in lines(&granules) {
+            let whole = watched.is_whole(at, &part);
+            let line = watched.line_mut(at);
+            touch(&mut self.touched, index, at, line);
+            if self.splits.get(line).is_none() && (whole || line.past.write == epoch) {
+                line.past.write = epoch;
+            } else {
+                self.splits.split(line).writes[part].fill(epoch);
+            }
         }
     }
 
@@ -254,9 +371,17 @@ impl Races {
         {
             progress.acquire(release - 1);
         }
-        for &write in &watched.writes[granules] {
-            if !Epoch(write).is_atomic() {
-                check(&mut self.order, progress, Epoch(write)).map_err(Conflict::Write)?;
+        let epoch = Epoch::new(progress, true, 0, 0);
+        for (at, part) in lines(&granules) {
+            let line = watched.line(at);
+            let writes = match self.splits.get(line) {
+                Some(split) => &split.writes[part],
+                None => from_ref(&line.past.write),
+            };
+            for write in writes {
+                if !write.is_atomic() {
+                    check(&mut self.order, progress, &[*write], epoch).map_err(Conflict::Write)?;
+                }
             }
         }
         Ok(())
@@ -274,13 +399,41 @@ impl Races {
         let Some(Some(watched)) = self.watched.get_mut(index) else { return Ok(()) };
         progress.dirty = true;
         let epoch = Epoch::new(progress, true, 0, line);
-        for write in &mut watched.writes[granules.clone()] {
-            // A plain write of its own stays: it is what others may collide with.
-            if Epoch(*write).is_atomic() || Epoch(*write).program() != epoch.program() {
-                *write = epoch.0;
+        for (at, part) in lines(&granules) {
+            let line = watched.line_mut(at);
+            touch(&mut self.touched, index, at, line);
+            for write in &mut self.splits.split(line).writes[part] {
+                // A plain write of its own stays: it is what others may collide with.
+                if write.is_atomic() || write.is_none() || write.is_foreign(epoch) {
+                    *write = epoch;
+                }
             }
         }
-        watched.no_reader(&mut self.order, progress, granules, epoch)
+        self.no_reader(index, &granules, progress, epoch)
+    }
+
+    /// Checks a write against the readers before it.
+    fn no_reader(
+        &mut self,
+        index: usize,
+        granules: &Range<usize>,
+        progress: &Progress,
+        epoch: Epoch,
+    ) -> Result<(), Conflict> {
+        let Some(Some(watched)) = self.watched.get(index) else { return Ok(()) };
+        for (at, part) in lines(granules) {
+            let line = watched.line(at);
+            let (reads, earlier) = match self.splits.get(line) {
+                Some(split) => (&split.reads[part.clone()], &split.earlier[part.clone()]),
+                None => (from_ref(&line.past.read), from_ref(&line.past.earlier)),
+            };
+            check(&mut self.order, progress, reads, epoch).map_err(Conflict::Read)?;
+            check(&mut self.order, progress, earlier, epoch).map_err(Conflict::Read)?;
+            for reader in self.readers.of((index, at), &part) {
+                check(&mut self.order, progress, from_ref(reader), epoch).map_err(Conflict::Read)?;
+            }
+        }
+        Ok(())
     }
 
     /// Releases through the given locations, each an allocation and a byte.
@@ -297,53 +450,162 @@ impl Races {
         for &(index, byte) in places {
             if let Some(Some(watched)) = self.watched.get_mut(index) {
                 if watched.releases.is_empty() {
-                    watched.releases = vec![0; watched.writes.len()];
+                    watched.releases = vec![0; watched.granules];
                 }
                 watched.releases[byte >> self.shift] = release + 1;
+            }
+        }
+    }
+
+    /// Takes what was accessed since the last time, which is then forgotten.
+    pub(super) fn take(&mut self) -> Trace {
+        let touched = self.touched.as_mut().map(std::mem::take).unwrap_or_default();
+        let mut lines = Vec::with_capacity(touched.len());
+        for (index, at) in touched {
+            if let Some(Some(watched)) = self.watched.get_mut(index as usize) {
+                lines.push((index, at, std::mem::take(watched.line_mut(at as usize))));
+            }
+        }
+        Trace {
+            lines,
+            splits: std::mem::take(&mut self.splits),
+            benign: std::mem::take(&mut self.benign),
+            conflicts: std::mem::take(&mut self.conflicts),
+        }
+    }
+
+    /// Whether programs that ran beside those known here would have met any of them: one that read what another
+    /// wrote, or wrote where another was.
+    pub(super) fn meets(&self, trace: &Trace) -> bool {
+        trace.lines.iter().any(|(index, at, line)| {
+            let Some(Some(watched)) = self.watched.get(*index as usize) else { return true };
+            let known = watched.line(*at as usize);
+            if known.is_untouched() {
+                return false;
+            }
+            match (self.splits.get(known), trace.splits.get(line)) {
+                (None, None) => collide(known.past, line.past),
+                (ours, theirs) => (0..SPAN).any(|at| {
+                    let ours = ours.map_or(known.past, |split| split.past(at));
+                    collide(ours, theirs.map_or(line.past, |split| split.past(at)))
+                }),
+            }
+        })
+    }
+
+    /// Takes over what programs accessed that meet nobody.
+    pub(super) fn join(&mut self, trace: Trace) {
+        self.benign += trace.benign;
+        for (index, at, line) in trace.lines {
+            let Some(Some(watched)) = self.watched.get_mut(index as usize) else { continue };
+            let known = watched.line_mut(at as usize);
+            match (self.splits.get(known), trace.splits.get(&line)) {
+                (None, None) => known.past = joined(known.past, line.past),
+                (_, theirs) => {
+                    let ours = self.splits.split(known);
+                    for granule in 0..SPAN {
+                        let past = theirs.map_or(line.past, |split| split.past(granule));
+                        let Past { write, read, earlier } = joined(ours.past(granule), past);
+                        (ours.writes[granule], ours.reads[granule], ours.earlier[granule]) = (write, read, earlier);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Forgets all accesses.
+    pub(super) fn clear(&mut self) {
+        for watched in self.watched.iter_mut().flatten() {
+            watched.lines.iter_mut().for_each(Vec::clear);
+        }
+        self.splits = Splits::default();
+    }
+}
+
+impl Trace {
+    /// Calls `write` with each stretch of bytes that was written: allocation, bytes. Stretches end with lines.
+    pub(super) fn written(&self, races: &Races, mut write: impl FnMut(usize, Range<usize>)) {
+        for (index, at, line) in &self.lines {
+            let (index, first) = (*index as usize, *at as usize * SPAN);
+            let Some(Some(watched)) = races.watched.get(index) else { continue };
+            let bytes = |granules: Range<usize>| {
+                (first + granules.start) << races.shift..((first + granules.end) << races.shift).min(watched.bytes)
+            };
+            let Some(split) = self.splits.get(line) else {
+                if !line.past.write.is_none() {
+                    write(index, bytes(0..SPAN));
+                }
+                continue;
+            };
+            let mut start = 0;
+            for run in split.writes.chunk_by(|a, b| a.is_none() == b.is_none()) {
+                if !run[0].is_none() {
+                    write(index, bytes(start..start + run.len()));
+                }
+                start += run.len();
             }
         }
     }
 }
 
 impl Watched {
-    /// Checks a write against the readers before it.
-    fn no_reader(
-        &self,
-        order: &mut Order,
-        progress: &Progress,
-        granules: Range<usize>,
-        epoch: Epoch,
-    ) -> Result<(), Conflict> {
-        for reads in [&self.reads, &self.earlier_reads] {
-            let Some(reads) = reads.get(granules.clone()) else { return Ok(()) };
-            if !own(reads, epoch) {
-                for &read in reads {
-                    check(order, progress, Epoch(read)).map_err(Conflict::Read)?;
-                }
-            }
+    fn new(bytes: usize, shift: u32) -> Self {
+        let granules = bytes.div_ceil(1 << shift);
+        let lines = vec![Vec::new(); granules.div_ceil(SPAN * BLOCK)];
+        Self { lines, granules, bytes, releases: Vec::new() }
+    }
+
+    #[inline(always)]
+    fn line(&self, at: usize) -> &Line {
+        const UNTOUCHED: &Line = &Line::UNTOUCHED;
+        self.lines[at / BLOCK].get(at % BLOCK).unwrap_or(UNTOUCHED)
+    }
+
+    #[inline(always)]
+    fn line_mut(&mut self, at: usize) -> &mut Line {
+        let block = &mut self.lines[at / BLOCK];
+        if block.is_empty() {
+            block.resize(BLOCK, Line::UNTOUCHED);
         }
-        Ok(())
+        &mut block[at % BLOCK]
+    }
+
+    /// Whether a part of a line is all of it.
+    fn is_whole(&self, at: usize, part: &Range<usize>) -> bool {
+        part.len() == SPAN || part.len() == self.granules - at * SPAN
     }
 }
 
-/// The access itself if it is neither this program's nor before the present.
-fn check(order: &mut Order, progress: &Progress, access: Epoch) -> Result<(), Epoch> {
-    let harmless = access.is_none()
-        || access.program() == progress.program
-        || order.before(progress, access.program(), access.clock());
-    if harmless { Ok(()) } else { Err(access) }
+#[inline(always)]
+fn touch(touched: &mut Option<Vec<(u32, u32)>>, index: usize, at: usize, line: &Line) {
+    if let Some(touched) = touched
+        && line.is_untouched()
+    {
+        touched.push((index as u32, at as u32));
+    }
 }
 
-/// Whether all accesses are none or of this epoch's program.
-fn own(accesses: &[u64], epoch: Epoch) -> bool {
-    let mine = epoch.0 & PROGRAM;
-    vectorised(|| accesses.iter().fold(0, |other, &access| other | u64::from(access != 0 && access & PROGRAM != mine)))
-        == 0
+/// Two accesses of different programs in no order, one of them a write.
+fn collide(first: Past, second: Past) -> bool {
+    let (wrote, writes) = (!first.write.is_none(), !second.write.is_none());
+    wrote && (writes || !second.read.is_none()) || writes && !first.read.is_none()
 }
 
-/// Whether nobody wrote there before in this launch.
-fn fresh(accesses: &[u64]) -> bool {
-    vectorised(|| accesses.iter().fold(0, |any, &access| any | access)) == 0
+/// One past after another, of different programs.
+fn joined(first: Past, second: Past) -> Past {
+    let or = |epoch: Epoch, other: Epoch| if epoch.is_none() { other } else { epoch };
+    let earlier = if second.read.is_none() { first.earlier } else { or(or(second.earlier, first.read), first.earlier) };
+    Past { write: or(second.write, first.write), read: or(second.read, first.read), earlier }
+}
+
+/// The first access that is neither this program's nor before the present.
+fn check(order: &mut Order, progress: &Progress, accesses: &[Epoch], epoch: Epoch) -> Result<(), Epoch> {
+    if own(accesses, epoch) {
+        return Ok(());
+    }
+    let racing =
+        |access: &&Epoch| access.is_foreign(epoch) && !order.before(progress, access.program(), access.clock());
+    accesses.iter().find(racing).map_or(Ok(()), |&access| Err(access))
 }
 
 /// The allocation that an argument points into.

@@ -109,6 +109,7 @@ impl<'a> Task<'a> {
         self.progress = Progress::new(number);
         self.frames.push(Frame::Steps { steps: &program.steps, next: 0 });
         self.decided = 0;
+        self.last = (self.polls, self.changes);
         self.idle = 0;
         self.aside = None;
     }

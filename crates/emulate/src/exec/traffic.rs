@@ -5,11 +5,14 @@ use std::ops::Range;
 const SECTOR: usize = 32;
 const GROUP: usize = 32;
 
+/// Words of a block of bits: one for each 128 KiB.
+const WORDS: usize = 64;
+
 /// Traffic of one launch.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
-    /// By allocation, a bit for each sector that was touched.
-    touched: Vec<Vec<u64>>,
+    /// By allocation, a bit for each sector that was touched, in blocks of [`WORDS`] words that are empty at first.
+    touched: Vec<Vec<Vec<u64>>>,
     pub(super) sectors: u64,
     pub(super) least_sectors: u64,
 }
@@ -33,36 +36,59 @@ impl Scattered {
 
 impl Traffic {
     pub(super) fn unique_bytes(&self) -> u64 {
-        let sectors = self.touched.iter().flatten().map(|word| u64::from(word.count_ones())).sum::<u64>();
-        sectors * SECTOR as u64
+        let words = self.touched.iter().flatten().flatten();
+        words.map(|word| u64::from(word.count_ones())).sum::<u64>() * SECTOR as u64
     }
 
     /// Marks sectors of an allocation as touched.
     #[inline(always)]
     pub(super) fn touch(&mut self, index: usize, bytes: &Range<usize>) {
         let (first, last) = (bytes.start / SECTOR, bytes.end.saturating_sub(1) / SECTOR);
-        if self.touched.get(index).is_none_or(|words| words.len() <= last / 64) {
-            self.grow(index, last / 64);
-        }
-        let words = &mut self.touched[index];
         if first == last {
-            words[first / 64] |= 1 << (first % 64);
+            *self.word(index, first / 64) |= 1 << (first % 64);
             return;
         }
-        for (word, bits) in words.iter_mut().enumerate().take(last / 64 + 1).skip(first / 64) {
+        for word in first / 64..last / 64 + 1 {
             let low = if word == first / 64 { u64::MAX << (first % 64) } else { u64::MAX };
             let high = if word == last / 64 { u64::MAX >> (63 - last % 64) } else { u64::MAX };
-            *bits |= low & high;
+            *self.word(index, word) |= low & high;
         }
     }
 
+    #[inline(always)]
+    fn word(&mut self, index: usize, word: usize) -> &mut u64 {
+        let known = self.touched.get(index).and_then(|blocks| blocks.get(word / WORDS));
+        if known.is_none_or(Vec::is_empty) {
+            self.grow(index, word / WORDS);
+        }
+        &mut self.touched[index][word / WORDS][word % WORDS]
+    }
+
     #[cold]
-    fn grow(&mut self, index: usize, word: usize) {
+    fn grow(&mut self, index: usize, block: usize) {
         if self.touched.len() <= index {
             self.touched.resize_with(index + 1, Vec::new);
         }
-        let words = &mut self.touched[index];
-        words.resize((word + 1).next_power_of_two(), 0);
+        let blocks = &mut self.touched[index];
+        if blocks.len() <= block {
+            blocks.resize_with((block + 1).next_power_of_two(), Vec::new);
+        }
+        blocks[block].resize(WORDS, 0);
+    }
+
+    /// Adds the traffic of other programs.
+    pub(super) fn join(&mut self, other: Self) {
+        self.sectors += other.sectors;
+        self.least_sectors += other.least_sectors;
+        for (index, blocks) in other.touched.into_iter().enumerate() {
+            for (block, words) in blocks.into_iter().enumerate().filter(|(_, words)| !words.is_empty()) {
+                let ours = self.touched.get(index).and_then(|blocks| blocks.get(block));
+                if ours.is_none_or(Vec::is_empty) {
+                    self.grow(index, block);
+                }
+                self.touched[index][block].iter_mut().zip(words).for_each(|(ours, word)| *ours |= word);
+            }
+        }
     }
 
     /// Counts lanes of `size` bytes side by side.

@@ -16,6 +16,7 @@ pub(super) fn analyse(registers: &[Register], params: &[Reg], steps: &mut [Step]
         offsets: Vec::new(),
         loaded: Vec::new(),
         accesses: Vec::new(),
+        orders: false,
     };
     flow.steps(steps);
     let offsets = flow.reached();
@@ -40,6 +41,7 @@ struct Flow<'r> {
     /// Registers that hold addresses or 64-bit numbers from memory.
     loaded: Vec<Reg>,
     accesses: Vec<Access>,
+    orders: bool,
 }
 
 impl Flow<'_> {
@@ -82,11 +84,18 @@ impl Flow<'_> {
     fn step(&mut self, step: &Step) {
         let first = step.args.first().copied();
         match &step.code {
-            Code::Load { elem, .. } => self.access(step, *elem, false),
+            Code::Load { elem, volatile, .. } => {
+                self.orders |= volatile;
+                self.access(step, *elem, false);
+            }
             Code::LoadTile(tile) | Code::GatherTile(tile) => self.access(step, tile.elem, false),
             Code::Store { elem, .. } => self.access(step, *elem, true),
-            Code::AtomicRmw(atomic, _) | Code::AtomicCas(atomic) => self.access(step, atomic.elem, true),
+            Code::AtomicRmw(atomic, _) | Code::AtomicCas(atomic) => {
+                self.orders = true;
+                self.access(step, atomic.elem, true);
+            }
             Code::StoreTile(tile) | Code::ReduceTile(tile, _) | Code::ScatterTile(tile) => {
+                self.orders |= matches!(step.code, Code::ReduceTile(..));
                 self.access(step, tile.elem, true);
             }
             Code::AddPtr(_) => {
@@ -189,7 +198,7 @@ impl Flow<'_> {
         let params: Vec<usize> = (0..params.len()).filter(|&at| stores.contains(&self.find(params[at]))).collect();
         let finest = accesses.iter().map(|access| access.bytes.max(1)).min().unwrap_or(1);
         if unknown || params.is_empty() {
-            return Written { params: None, granule: finest, finest };
+            return Written { params: None, granule: finest, finest, orders: self.orders };
         }
         let mut granule = usize::MAX;
         for access in &accesses {
@@ -197,7 +206,7 @@ impl Flow<'_> {
                 granule = granule.min(access.bytes.max(1));
             }
         }
-        Written { params: Some(params), granule, finest }
+        Written { params: Some(params), granule, finest, orders: self.orders }
     }
 }
 

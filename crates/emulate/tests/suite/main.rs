@@ -8,3 +8,4 @@ mod hostile;
 mod kernels;
 mod ops;
 mod planted;
+mod threads;

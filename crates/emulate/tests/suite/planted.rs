@@ -7,14 +7,14 @@ use tilewright_emulate::{
     AllocId, Arg, Defect, DefectKind, Fault, Init, Kernel, Limits, Memory, Report, Site, Usage, launch, shadow,
 };
 
-fn planted() -> Vec<Value> {
+pub(crate) fn planted() -> Vec<Value> {
     let text = std::fs::read_to_string(crate::common::folder().join("planted.jsonl")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-struct Outcome {
-    memory: Memory,
-    result: Result<Report, Fault>,
+pub(crate) struct Outcome {
+    pub(crate) memory: Memory,
+    pub(crate) result: Result<Report, Fault>,
 }
 
 fn contents(buffer: &Value) -> Vec<u8> {
@@ -40,6 +40,11 @@ fn contents(buffer: &Value) -> Vec<u8> {
 }
 
 fn run(case: &Value, reverse: bool) -> Outcome {
+    let patience = if case["fault"] == "endless" { Duration::from_millis(20) } else { Duration::from_secs(60) };
+    run_with(case, &Limits { deadline: Some(Instant::now() + patience), reverse, ..Limits::default() })
+}
+
+pub(crate) fn run_with(case: &Value, limits: &Limits) -> Outcome {
     let name = case["name"].as_str().unwrap();
     let text = std::fs::read_to_string(crate::common::folder().join(format!("planted/{name}.ttir"))).unwrap();
     let kernel = Kernel::new(&tilewright_ttir::parse(&text).unwrap(), name).unwrap();
@@ -57,9 +62,7 @@ fn run(case: &Value, reverse: bool) -> Outcome {
         });
     }
     let grid = std::array::from_fn(|axis| case["grid"][axis].as_u64().unwrap() as u32);
-    let patience = if case["fault"] == "endless" { Duration::from_millis(20) } else { Duration::from_secs(60) };
-    let deadline = Some(Instant::now() + patience);
-    let result = launch(&kernel, grid, &args, &mut memory, &Limits { deadline, reverse, ..Limits::default() });
+    let result = launch(&kernel, grid, &args, &mut memory, limits);
     Outcome { memory, result }
 }
 

@@ -17,3 +17,8 @@ pub use verify::{VerifyError, verify};
 pub fn known_ops() -> impl Iterator<Item = &'static str> {
     ops::OPS.iter().map(|row| row.name)
 }
+
+/// Operations of Triton's dialects that are not read, and why; a name that ends in `*` stands for all that begin so.
+pub fn refused_ops() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ops::REFUSED.iter().copied()
+}

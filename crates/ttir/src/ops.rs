@@ -79,9 +79,12 @@ pub(crate) static OPS: &[Row] = &[
     op("math.cttz", UNARY, "", r::int_unary),
     op("math.ctpop", UNARY, "", r::int_unary),
     op("math.acos", FLOAT_UNARY, FAST, r::float_unary),
+    op("math.acosh", FLOAT_UNARY, FAST, r::float_unary),
     op("math.asin", FLOAT_UNARY, FAST, r::float_unary),
+    op("math.asinh", FLOAT_UNARY, FAST, r::float_unary),
     op("math.atan", FLOAT_UNARY, FAST, r::float_unary),
     op("math.atan2", FLOAT_BINARY, FAST, r::float_binary),
+    op("math.atanh", FLOAT_UNARY, FAST, r::float_unary),
     op("math.cbrt", FLOAT_UNARY, FAST, r::float_unary),
     op("math.ceil", FLOAT_UNARY, FAST, r::float_unary),
     op("math.copysign", FLOAT_BINARY, FAST, r::float_binary),
@@ -176,4 +179,34 @@ pub(crate) static OPS: &[Row] = &[
     op("tt.descriptor_reduce", "<kind> , %0 [ %*2 ] , %1 {} : T:0 , T:1", "kind:reduce_kind", r::descriptor_store),
     op("tt.descriptor_gather", "% [ % , % ] {} : F", "", r::descriptor_gather),
     op("tt.descriptor_scatter", "%0 [ %1 , %2 ] , %3 {} : T:0 , T:1 , T:2 , T:3", "", r::descriptor_scatter),
+];
+
+/// Why an operation is refused, if it is known to be.
+pub(crate) fn refusal(name: &str) -> Option<&'static str> {
+    let fits = |pattern: &str| pattern.strip_suffix('*').map_or(pattern == name, |start| name.starts_with(start));
+    REFUSED.iter().find(|(pattern, _)| fits(pattern)).map(|(_, why)| *why)
+}
+
+/// Operations of the same dialects that are refused, and why. A name that ends in `*` stands for all that begin so.
+#[rustfmt::skip]
+pub(crate) static REFUSED: &[(&str, &str)] = &[
+    ("arith.scaling_extf", "scaled casts of other compilers: Triton has `tt.dot_scaled`"),
+    ("arith.scaling_truncf", "scaled casts of other compilers: Triton has `tt.dot_scaled`"),
+    ("math.clampf", "Triton has `tt.clampf`"),
+    ("math.ipowi", "Triton's language has no power of integers"),
+    ("math.isfinite", "Triton's language tests floats by comparison or libdevice"),
+    ("math.isinf", "Triton's language tests floats by comparison or libdevice"),
+    ("math.isnan", "Triton's language tests floats by comparison or libdevice"),
+    ("math.isnormal", "Triton's language tests floats by comparison or libdevice"),
+    ("scf.execute_region", "made by later passes only"),
+    ("scf.forall", "parallel loops: a Triton program is one thread of control"),
+    ("scf.forall.in_parallel", "parallel loops: a Triton program is one thread of control"),
+    ("scf.index_switch", "made by later passes only"),
+    ("scf.parallel", "parallel loops: a Triton program is one thread of control"),
+    ("scf.reduce", "parallel loops: a Triton program is one thread of control"),
+    ("scf.reduce.return", "parallel loops: a Triton program is one thread of control"),
+    ("cf.switch", "Triton's language has no switch"),
+    ("gpu.*", "threads and blocks of a GPU appear only after the passes; `gpu.barrier` alone is written by the front end"),
+    ("ttg.*", "layouts appear only after the passes"),
+    ("ttng.*", "instructions of NVIDIA's GPUs appear only after the passes, or in Gluon kernels"),
 ];

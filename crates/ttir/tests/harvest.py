@@ -4,10 +4,28 @@ import sys
 from pathlib import Path
 
 import kernels
+import kernels_control
+import kernels_dots
+import kernels_functions
+import kernels_memory
+import kernels_models
+import kernels_shapes
+import kernels_types
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource, make_backend
 from triton.runtime import driver
+
+MODULES = (
+    kernels,
+    kernels_control,
+    kernels_dots,
+    kernels_functions,
+    kernels_memory,
+    kernels_models,
+    kernels_shapes,
+    kernels_types,
+)
 
 
 class NoDriver:

@@ -35,9 +35,12 @@ fn parse_errors_say_where_and_what() {
         parse_error("module { tt.func @f(%x: tensor<4xf32) { tt.return } }"),
         parse_error("module { } trailing"),
         parse_error("#loc1 = loc(#loc2)\nmodule { }"),
+        parse_error("#a = #x.y<b = #c>\nmodule { }"),
+        parse_error("#a = #x.y\n#a = #x.z\nmodule { }"),
         body_error("%y = arith.addf %x, %z : f32\ntt.return"),
         body_error("%y = arith.addf %x, %n : f32\ntt.return"),
         body_error("%y = tt.frobnicate %x : f32"),
+        body_error("%y = gpu.thread_id x"),
         body_error("%y = arith.cmpi less, %n, %n : i32"),
         body_error("%y = tt.load %x : f32"),
         body_error("%x = arith.constant 1.0 : f32"),
@@ -56,9 +59,12 @@ fn parse_errors_say_where_and_what() {
     1:37: expected `>`, found `)`
     1:12: expected the end of the text, found `trailing`
     1:14: `#loc2` is not defined
+    1:16: `#c` is not defined
+    2:2: `#a` is defined twice
     2:21: `%z` is not defined
     2:21: `%n` has type i32, but is used as f32
     2:6: unknown operation `tt.frobnicate`
+    2:6: unknown operation `gpu.thread_id`: threads and blocks of a GPU appear only after the passes; `gpu.barrier` alone is written by the front end
     2:17: expected one of eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge, found `less`
     2:22: expected a pointer type, found f32
     2:6: `%x` is defined twice
@@ -123,6 +129,14 @@ fn verify_errors_say_where_and_what() {
     in @f: `tt.get_program_id`: attribute `axis` cannot be 7 : i32
     kernel.py:13:2: in @f: `tt.return`: what it returns must have types (), found (f32)
     "#);
+}
+
+/// Each alias doubles the one before.
+#[test]
+fn aliases_do_not_explode() {
+    let doubling: String = (1..60).map(|at| format!("#a{at} = #x.y<#a{0}, #a{0}>\n", at - 1)).collect();
+    let error = parse_error(&format!("#a0 = #x.y\n{doubling}module {{ }}"));
+    assert!(error.contains("an attribute of more than"), "{error}");
 }
 
 /// Far deeper than the limit, in every construct that nests.

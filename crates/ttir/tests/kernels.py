@@ -11,8 +11,12 @@ from triton.language.extra import libdevice
 CASES = []
 
 
-def case(signature, *, name=None, raw=False, arch=90, options=None, **constexprs):
-    """Register a kernel under one signature. `raw`: keep the module as the front end emits it, before any pass."""
+def case(signature, *, name=None, raw=False, binary=True, arch=90, options=None, **constexprs):
+    """Register a kernel under one signature.
+
+    `raw`: keep the module as the front end emits it, before any pass. `binary=False`: Triton reads it but fails to
+    compile it.
+    """
 
     def register(fn):
         CASES.append(
@@ -22,6 +26,7 @@ def case(signature, *, name=None, raw=False, arch=90, options=None, **constexprs
                 "signature": signature.split(),
                 "constexprs": constexprs,
                 "raw": raw,
+                "binary": binary and not raw,
                 "arch": arch,
                 "options": options or {},
             }

@@ -7,6 +7,9 @@ use super::types::scalar_type;
 use crate::enums::EnumKind;
 use crate::ir::{Attr, Attrs, Type};
 
+/// Characters of an attribute after its aliases were replaced.
+const MAX_ALIASED: usize = 1 << 16;
+
 impl Parser<'_> {
     /// `{name = attribute, name}`
     pub(super) fn dictionary(&mut self) -> Result<Attrs> {
@@ -84,14 +87,48 @@ impl Parser<'_> {
         if self.cur.rest().starts_with('"') { self.cur.string() } else { Ok(self.cur.suffix("a name")?.to_owned()) }
     }
 
-    fn dialect_attribute(&mut self) -> Result<Attr> {
+    /// `#dialect.name<…>`, kept as text, or an alias of one.
+    pub(super) fn dialect_attribute(&mut self) -> Result<Attr> {
+        self.cur.expect("#")?;
         let start = self.cur.pos;
-        self.cur.pos += 1;
-        self.cur.suffix("the name of an attribute")?;
-        if self.cur.rest().starts_with('<') {
-            self.cur.balanced()?;
+        let name = self.cur.suffix("the name of an attribute")?;
+        if !name.contains('.') {
+            return self.aliased(name, start);
         }
-        Ok(Attr::Raw(self.cur.text[start..self.cur.pos].to_owned()))
+        let body = if self.cur.rest().starts_with('<') { self.cur.balanced()? } else { "" };
+        let raw = format!("#{name}{}", self.without_aliases(body, self.cur.pos - body.len())?);
+        Ok(Attr::Raw(raw))
+    }
+
+    fn aliased(&self, name: &str, used_at: usize) -> Result<Attr> {
+        match self.aliases.get(name) {
+            Some(attr) => Ok(attr.clone()),
+            None => self.cur.error_at(used_at, format!("`#{name}` is not defined")),
+        }
+    }
+
+    /// The text of an attribute with the aliases in it replaced by what they stand for.
+    fn without_aliases(&self, text: &str, at: usize) -> Result<String> {
+        let mut parts = text.split('#');
+        let mut whole = parts.next().unwrap_or_default().to_owned();
+        let mut position = at + whole.len();
+        for part in parts {
+            position += 1;
+            let end = part.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.' | '-')));
+            let (name, rest) = part.split_at(end.unwrap_or(part.len()));
+            match self.aliases.get(name) {
+                Some(Attr::Raw(raw)) => whole += raw,
+                _ if name.contains('.') => whole.extend(["#", name]),
+                _ => return self.cur.error_at(position, format!("`#{name}` is not defined")),
+            }
+            whole += rest;
+            position += part.len();
+            // Aliases of aliases could grow without bound.
+            if whole.len() > MAX_ALIASED {
+                return self.cur.error_at(position, format!("an attribute of more than {MAX_ALIASED} characters"));
+            }
+        }
+        Ok(whole)
     }
 
     /// `<flag, flag>`

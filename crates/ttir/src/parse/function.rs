@@ -36,7 +36,7 @@ pub(super) struct Argument {
 impl Parser<'_> {
     pub(super) fn module(mut self) -> Result<Module> {
         let mut module = Module { funcs: Vec::new(), attrs: Attrs::new(), locs: Vec::new(), loc: None };
-        self.loc_aliases()?;
+        self.aliases()?;
         if self.cur.eat("module") {
             self.plain_module(&mut module)?;
         } else if self.cur.peek_is("\"builtin.module\"") {
@@ -44,7 +44,7 @@ impl Parser<'_> {
         } else {
             return self.cur.expected("`module`");
         }
-        self.loc_aliases()?;
+        self.aliases()?;
         if self.cur.peek().is_some() {
             return self.cur.expected("the end of the text");
         }
@@ -52,9 +52,9 @@ impl Parser<'_> {
         Ok(module)
     }
 
-    fn loc_aliases(&mut self) -> Result<()> {
+    fn aliases(&mut self) -> Result<()> {
         while self.cur.peek() == Some(b'#') {
-            self.loc_alias()?;
+            self.alias()?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Locations: `loc(…)` and `#loc1 = loc(…)`.
+//! Locations: `loc(…)` and `#loc1 = loc(…)`; other attributes with an alias, `#loop = #llvm.loop_annotation<…>`.
 
 use std::collections::HashMap;
 
@@ -39,14 +39,17 @@ impl Parser<'_> {
         Ok(Some(loc))
     }
 
-    /// `#loc1 = loc(…)`
-    pub(super) fn loc_alias(&mut self) -> Result<()> {
+    /// `#loc1 = loc(…)`, `#name = #dialect.attribute<…>`
+    pub(super) fn alias(&mut self) -> Result<()> {
         self.cur.expect("#")?;
         let start = self.cur.pos;
         let name = self.cur.suffix("the name of a location")?;
         self.cur.expect("=")?;
+        if self.cur.peek() == Some(b'#') {
+            return self.attribute_alias(name, start);
+        }
         if !self.cur.peek_is("loc") {
-            return self.cur.expected("`loc`: only locations have aliases here");
+            return self.cur.expected("`loc`: only locations and attributes of dialects have aliases here");
         }
         let Some(body) = self.trailing_loc()? else {
             return self.cur.expected("a location");
@@ -61,6 +64,14 @@ impl Parser<'_> {
                 }
                 self.locs.list[alias.id.0 as usize] = self.locs.list[body.0 as usize].clone();
             }
+        }
+        Ok(())
+    }
+
+    fn attribute_alias(&mut self, name: &str, start: usize) -> Result<()> {
+        let attr = self.dialect_attribute()?;
+        if self.aliases.insert(name.to_owned(), attr).is_some() {
+            return self.cur.error_at(start, format!("`#{name}` is defined twice"));
         }
         Ok(())
     }

@@ -11,7 +11,9 @@ mod types;
 
 pub use cursor::{MAX_NESTING, ParseError};
 
-use crate::ir::Module;
+use std::collections::HashMap;
+
+use crate::ir::{Attr, Module};
 pub(crate) use float::width;
 pub(crate) use types::float_name;
 
@@ -24,12 +26,14 @@ use locs::Locs;
 /// # Errors
 /// The first place where the text is not what it should be, and what was expected there.
 pub fn parse(text: &str) -> Result<Module> {
-    Parser { cur: Cursor::new(text), locs: Locs::default(), scope: Scope::default() }.module()
+    Parser { cur: Cursor::new(text), locs: Locs::default(), aliases: HashMap::new(), scope: Scope::default() }.module()
 }
 
 struct Parser<'a> {
     cur: Cursor<'a>,
     locs: Locs,
+    /// Attributes by their aliases.
+    aliases: HashMap<String, Attr>,
     /// The values of the function being read.
     scope: Scope,
 }

@@ -5,6 +5,7 @@ use super::cursor::Result;
 use super::function::Operand;
 use super::regions::Labels;
 use crate::ir::{Attr, Op, Region, Type, ValueId};
+use crate::ops::refusal;
 use crate::spec::{AttrKind, Part, SEGMENTS, Spec, TypeShape, spec};
 
 /// More results than this are an error in the text.
@@ -96,7 +97,8 @@ impl Parser<'_> {
         let start = self.cur.pos;
         let name = self.cur.word("an operation")?;
         let Some(spec) = spec(name) else {
-            return self.cur.error_at(start, format!("unknown operation `{name}`"));
+            let why = refusal(name).map(|why| format!(": {why}")).unwrap_or_default();
+            return self.cur.error_at(start, format!("unknown operation `{name}`{why}"));
         };
         let mut draft = Draft { op: Op::named(name), segments: Vec::new(), results: Vec::new() };
         match name {

@@ -21,6 +21,11 @@ enum Command {
     ///
     /// Exit status: 0 accepted, 1 not accepted, 2 usage, 3 not decided through no fault of the candidate.
     Verify(Box<VerifyArgs>),
+    /// List everything that a candidate's launches do wrong with memory, and what each launch costs
+    ///
+    /// Runs in the emulator, over the problem's cases and value regimes. Unlike `verify` it goes on after a mistake, and it
+    /// does not judge values. Exit status: 0 clean, 1 hazards found, 2 usage, 3 not checked through no fault of the candidate.
+    Sanitize(Box<SanitizeArgs>),
     /// Measure how often the evaluator is wrong, over labelled candidates
     ///
     /// Exit status: 0 every verdict is on the right side, 1 a wrong candidate is accepted or an honest one refused,
@@ -77,6 +82,18 @@ pub(crate) struct VerifyArgs {
     /// File with the endpoints [default: $TILEWRIGHT_CONFIG, ./tilewright.toml, the one in the user's configuration folder]
     #[arg(long, value_name = "FILE", requires = "opinion")]
     pub(crate) config: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SanitizeArgs {
+    /// Problem file in KernelBench format: Model, get_inputs, get_init_inputs
+    pub(crate) problem: Utf8PathBuf,
+    /// Candidate file that defines ModelNew
+    pub(crate) candidate: Utf8PathBuf,
     #[command(flatten)]
     pub(crate) run: RunArgs,
     #[command(flatten)]
@@ -225,12 +242,14 @@ pub(crate) enum Document {
     Audit,
     Controls,
     Screen,
+    Sanitize,
 }
 
 impl Cli {
     pub(crate) fn run(self) -> ExitCode {
         let outcome = match self.command {
             Command::Verify(args) => commands::verify::run(&args),
+            Command::Sanitize(args) => commands::sanitize::run(&args),
             Command::Audit(args) => commands::audit::run(&args),
             Command::Screen(args) => commands::screen::run(&args),
             Command::Rule(args) => commands::rule::run(&args),

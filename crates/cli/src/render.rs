@@ -2,6 +2,8 @@
 
 mod audit;
 mod controls;
+mod excerpt;
+mod sanitize;
 
 use std::fmt::Write as _;
 
@@ -12,6 +14,8 @@ use tilewright_verify::arch_name;
 
 pub(crate) use audit::audit;
 pub(crate) use controls::{certificate, certificates_as_markdown};
+pub(crate) use excerpt::{Excerpts, Mark};
+pub(crate) use sanitize::sanitize;
 
 /// A verdict on a terminal: what was decided, why, the worst element, resources, time by stage, the next thing to try.
 pub(crate) fn verdict(verdict: &Verdict) -> String {
@@ -42,6 +46,9 @@ pub(crate) fn verdict(verdict: &Verdict) -> String {
     }
     if !verdict.resources.is_empty() {
         let _ = writeln!(out, "{}", indent(&resources(verdict).to_string()));
+    }
+    if !verdict.costs.is_empty() {
+        let _ = writeln!(out, "{}", indent(&sanitize::costs(&verdict.costs).to_string()));
     }
     if let Some(timing) = &verdict.timing {
         let _ = writeln!(out, "  {:.1} us device time a call (median of {})", timing.device_us, timing.calls);

@@ -12,6 +12,7 @@ mod opinion;
 mod plan;
 mod problem;
 mod profile;
+mod sanitize;
 mod screen;
 mod tensor;
 mod verdict;
@@ -28,6 +29,7 @@ pub use problem::{
     Blob, CallData, CaseSignature, Expected, ExpectedTensor, NamedTensor, OracleCase, OracleData, Trial,
 };
 pub use profile::{Golden, NonFinite, Profile, ProfileError, Rule, Tolerance};
+pub use sanitize::{Deed, Hazard, HazardKind, Party, SanitizeOutcome, SanitizeReport, Stopped};
 pub use screen::{ScreenedFile, Screening};
 pub use tensor::{TensorRef, Value, View};
 pub use verdict::{

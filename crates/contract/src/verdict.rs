@@ -210,8 +210,8 @@ pub struct Timing {
     pub calls: u32,
 }
 
-/// What one launch moved and computed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// What one launch moved and computed, counted by the emulator.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LaunchCost {
     pub kernel: String,
     /// Line of the launch in the candidate.
@@ -231,6 +231,23 @@ pub struct LaunchCost {
     pub flops: u64,
     /// Multiplications plus additions of `tl.dot`.
     pub dot_flops: u64,
+    /// `least_sectors / sectors`: 1 where every group of 32 lanes accesses memory side by side, 0.125 where each lane of
+    /// 4 bytes takes a sector of its own. None without an access.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coalescing: Option<f64>,
+    /// Arithmetic intensity: `(flops + dot_flops) / unique_bytes`, in operations per byte. None without an access.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intensity: Option<f64>,
+}
+
+impl LaunchCost {
+    /// Fills in the figures that follow from the counts.
+    pub fn with_ratios(mut self) -> Self {
+        let ratio = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
+        self.coalescing = ratio(self.least_sectors, self.sectors);
+        self.intensity = ratio(self.flops.saturating_add(self.dot_flops), self.unique_bytes);
+        self
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use tilewright_contract::{Arg, BufferSource, CompiledKernel, LaunchCost, Number, Plan, Step, TensorRef};
@@ -7,6 +8,7 @@ use tilewright_emulate::{AllocId, DefectKind, Init, Kernel, Limits, Memory};
 use crate::host::{Written, draw_seed, evaluate};
 use crate::program::is_contiguous;
 use crate::run::{Defective, Fault, FaultKind, Run, RunResult, writer};
+use crate::survey::{self, Launch, Survey};
 
 /// A CPU that executes the TTIR of a plan's kernels in the emulator.
 pub struct CpuDevice {
@@ -27,14 +29,30 @@ impl CpuDevice {
     pub fn run(&self, plan: &Plan, run: &Run) -> Result<RunResult, Fault> {
         let mut session = Session::new(plan, run);
         for (number, step) in plan.steps.iter().enumerate() {
-            match step {
-                Step::Launch { kernel, grid, args, line } => {
-                    session.launch((*kernel, &self.kernels[*kernel]), *grid, args, *line)?;
-                }
-                _ => session.host_step(step, number)?,
+            match Launch::of(plan, step) {
+                Some(launch) => session
+                    .launch(&launch, &self.kernels[launch.kernel])
+                    .map_err(|fault| translate(&fault, launch.line))?,
+                None => session.host_step(step, number)?,
             }
         }
         Ok(session.finish())
+    }
+
+    /// Executes the plan once, in fresh memory, and goes on after whatever a launch does wrong.
+    ///
+    /// # Errors
+    /// A launch that cannot be executed at all, or not within the deadline.
+    pub fn survey(&self, plan: &Plan, run: &Run) -> Result<Survey, Fault> {
+        let mut session = Session::new(plan, run);
+        let mut hazards = Vec::new();
+        for (number, step) in plan.steps.iter().enumerate() {
+            match Launch::of(plan, step) {
+                Some(launch) => session.survey(&launch, &self.kernels[launch.kernel], &mut hazards)?,
+                None => session.host_step(step, number)?,
+            }
+        }
+        Ok(Survey { hazards, result: session.finish() })
     }
 }
 
@@ -49,11 +67,13 @@ fn lower(compiled: &CompiledKernel) -> Result<Kernel, Fault> {
     })
 }
 
-struct Session<'a> {
+pub(crate) struct Session<'a> {
     plan: &'a Plan,
     run: &'a Run,
-    memory: Memory,
-    buffers: Vec<AllocId>,
+    pub(crate) memory: Memory,
+    pub(crate) buffers: Vec<AllocId>,
+    /// By mark: the launch that made a defect.
+    born: BTreeMap<u8, Launch<'a>>,
     result: RunResult,
 }
 
@@ -71,28 +91,24 @@ impl<'a> Session<'a> {
         for (buffer, range) in &run.left_over {
             memory.mark(buffers[*buffer], range.clone(), writer::LEFT_OVER);
         }
-        Self { plan, run, memory, buffers, result: RunResult::default() }
+        Self { plan, run, memory, buffers, born: BTreeMap::new(), result: RunResult::default() }
     }
 
-    fn launch(
-        &mut self,
-        (index, kernel): (usize, &Kernel),
-        grid: [u32; 3],
-        args: &[Arg],
-        line: u32,
-    ) -> Result<(), Fault> {
-        let types = self.plan.kernels[index].params.iter().filter(|param| param.ty != "constexpr");
-        let args: Vec<_> = args.iter().zip(types).flat_map(|(arg, param)| self.argument(arg, &param.ty)).collect();
+    pub(crate) fn launch(&mut self, launch: &Launch<'a>, kernel: &Kernel) -> Result<(), emulate::Fault> {
+        let args: Vec<_> = launch.arguments().flat_map(|(param, arg)| self.argument(arg, &param.ty)).collect();
         let limits = Limits {
             deadline: self.run.deadline,
             poison: self.run.lanes,
             reverse: self.run.reverse,
             ..Limits::default()
         };
-        let report =
-            emulate::launch(kernel, grid, &args, &mut self.memory, &limits).map_err(|fault| translate(&fault, line))?;
+        let report = emulate::launch(kernel, launch.grid, &args, &mut self.memory, &limits);
+        for (mark, _) in self.memory.defects() {
+            self.born.entry(mark).or_insert(*launch);
+        }
+        let report = report?;
         self.result.undefined_lanes |= report.undefined_lanes > 0;
-        self.result.costs.push(cost(&self.plan.kernels[index].function, line, grid, &report));
+        self.result.costs.push(cost(launch, &report));
         self.result.atomics |= report.atomics > 0;
         self.result.benign_races += report.benign_races;
         Ok(())
@@ -171,7 +187,7 @@ impl<'a> Session<'a> {
     }
 
     fn finish(mut self) -> RunResult {
-        let defective = |(mark, defect)| Defective { mark, ..defective(defect) };
+        let defective = |(mark, defect)| Defective { mark, ..defective(defect, self.born.get(&mark), &self) };
         let defects = self.memory.defects().map(defective).collect();
         let shadow = self.buffers.iter().map(|&id| self.memory.shadow(id).to_vec()).collect();
         let buffers = self.buffers.iter().map(|&id| self.memory.take(id)).collect();
@@ -180,11 +196,11 @@ impl<'a> Session<'a> {
     }
 }
 
-fn cost(kernel: &str, line: u32, grid: [u32; 3], report: &emulate::Report) -> LaunchCost {
-    LaunchCost {
-        kernel: kernel.to_owned(),
-        line,
-        grid,
+fn cost(launch: &Launch<'_>, report: &emulate::Report) -> LaunchCost {
+    let cost = LaunchCost {
+        kernel: launch.spec.function.clone(),
+        line: launch.line,
+        grid: launch.grid,
         bytes_loaded: report.bytes_loaded,
         bytes_stored: report.bytes_stored,
         unique_bytes: report.unique_bytes,
@@ -193,11 +209,13 @@ fn cost(kernel: &str, line: u32, grid: [u32; 3], report: &emulate::Report) -> La
         atomics: report.atomics,
         flops: report.flops,
         dot_flops: report.dot_flops,
-    }
+        ..LaunchCost::default()
+    };
+    cost.with_ratios()
 }
 
 /// A defect, at the line where it was used or else born.
-fn defective(defect: &emulate::Defect) -> Defective {
+fn defective(defect: &emulate::Defect, launch: Option<&Launch<'_>>, session: &Session<'_>) -> Defective {
     let kind = match defect.kind {
         DefectKind::DivisionByZero => FaultKind::DivisionByZero,
         DefectKind::Overflow => FaultKind::Overflow,
@@ -205,7 +223,8 @@ fn defective(defect: &emulate::Defect) -> Defective {
         DefectKind::Uninitialised => FaultKind::UninitialisedRead,
     };
     let fault = Fault { kind, message: defect.to_string(), line: line(defect.site.line) };
-    Defective { mark: 0, decided: defect.used.is_some(), fault }
+    let hazard = survey::of_defect(defect, launch, session);
+    Defective { mark: 0, decided: defect.used.is_some(), fault, hazard }
 }
 
 /// Stretches of equal values with their starts.
@@ -228,7 +247,7 @@ fn describe(source: &BufferSource, number: usize) -> String {
     }
 }
 
-fn translate(fault: &emulate::Fault, launch: u32) -> Fault {
+pub(crate) fn translate(fault: &emulate::Fault, launch: u32) -> Fault {
     let (kind, site) = match fault {
         emulate::Fault::OutOfBounds { site, .. }
         | emulate::Fault::BadAddress { site, .. }

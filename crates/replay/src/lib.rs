@@ -7,8 +7,10 @@ pub mod cuda;
 mod host;
 mod program;
 mod run;
+mod survey;
 mod wire;
 
 pub use cpu::CpuDevice;
 pub use program::{Executable, STEP_MODULE, step_kernels};
 pub use run::{Contents, Defective, Fault, FaultKind, Run, RunResult, initial_contents, writer};
+pub use survey::Survey;

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Instant;
 
-use tilewright_contract::{BufferSource, LaunchCost, Plan};
+use tilewright_contract::{BufferSource, Hazard, LaunchCost, Plan};
 
 /// Contents by where a plan's buffers come from.
 #[derive(Debug, Clone, Default)]
@@ -61,6 +61,8 @@ pub struct Defective {
     pub decided: bool,
     /// What to say if it matters.
     pub fault: Fault,
+    /// The same in parts.
+    pub hazard: Hazard,
 }
 
 /// What the shadow says of a byte. A copy moves values together with their marks.

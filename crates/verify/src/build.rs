@@ -115,6 +115,11 @@ fn compile_plans(
 }
 
 impl BuiltPlan {
+    /// The emulator that runs this plan, where the device is a CPU.
+    pub(crate) fn cpu(&self) -> Option<&CpuDevice> {
+        self.cpu.as_ref()
+    }
+
     /// The emulator for this plan, whatever the device.
     pub(crate) fn emulator(&self) -> Result<impl Replay + use<>, Stop> {
         Ok(CpuDevice::new(self.kernels.iter().map(|built| &built.kernel))?)

@@ -16,7 +16,7 @@ use crate::problem::OracleSet;
 /// Fills memory that nobody wrote: NaN in every float type, and an absurd index.
 pub(crate) const POISON: u8 = 0xFF;
 /// The other poison: a result that changes with it depends on memory that nobody wrote. Finite in every float type.
-const OTHER_POISON: u8 = 0x3C;
+pub(crate) const OTHER_POISON: u8 = 0x3C;
 
 /// What a candidate may allocate in any case, in bytes.
 const SMALL_MEMORY: u64 = 1 << 30;
@@ -62,19 +62,52 @@ impl<'a> TrialRun<'a, '_> {
     /// Calls the plan as often as the oracle called the reference, state carried along, and checks each call.
     pub(crate) fn outcome(&self) -> Result<TrialOutcome<'a>, Stop> {
         let mut outcome = TrialOutcome::default();
-        let mut state: BTreeMap<String, Vec<u8>> = self
-            .signature
-            .state
-            .iter()
-            .zip(&self.trial.state)
-            .map(|(named, blob)| (named.name.clone(), self.oracle.bytes(*blob).to_vec()))
-            .collect();
+        let mut state = self.state();
         let mut constants = self.constants.clone();
         self.check_size()?;
         for (number, call) in self.trial.calls.iter().enumerate() {
             self.call(number, call, &mut state, &mut constants, &mut outcome)?;
         }
         Ok(outcome)
+    }
+
+    /// The state that every trial starts from.
+    pub(crate) fn state(&self) -> BTreeMap<String, Vec<u8>> {
+        let named = self.signature.state.iter().zip(&self.trial.state);
+        named.map(|(named, blob)| (named.name.clone(), self.oracle.bytes(*blob).to_vec())).collect()
+    }
+
+    pub(crate) fn inputs(&self, call: &CallData) -> Vec<Vec<u8>> {
+        call.inputs.iter().map(|blob| self.oracle.bytes(*blob).to_vec()).collect()
+    }
+
+    /// What a call starts from.
+    pub(crate) fn run(&self, number: usize, contents: &Contents) -> Result<Run, Stop> {
+        Ok(Run {
+            contents: initial_contents(self.plan, contents)?,
+            left_over: self.left_over(&contents.constants),
+            poison: POISON,
+            lanes: 0,
+            reverse: false,
+            seed: self.trial.seed.wrapping_add(number as u64),
+            deadline: Some(self.deadline),
+        })
+    }
+
+    /// Takes what the next call finds over from a call's buffers.
+    pub(crate) fn carry(
+        &self,
+        result: &RunResult,
+        state: &mut BTreeMap<String, Vec<u8>>,
+        constants: &mut BTreeMap<String, Vec<u8>>,
+    ) {
+        for (buffer, bytes) in self.plan.buffers.iter().zip(&result.buffers) {
+            match &buffer.source {
+                BufferSource::State { name } => drop(state.insert(name.clone(), bytes.clone())),
+                BufferSource::Constant { path } => drop(constants.insert(path.clone(), bytes.clone())),
+                BufferSource::Input { .. } | BufferSource::Scratch => {}
+            }
+        }
     }
 
     fn call(
@@ -85,17 +118,8 @@ impl<'a> TrialRun<'a, '_> {
         constants: &mut BTreeMap<String, Vec<u8>>,
         outcome: &mut TrialOutcome<'a>,
     ) -> Result<(), Stop> {
-        let inputs: Vec<Vec<u8>> = call.inputs.iter().map(|blob| self.oracle.bytes(*blob).to_vec()).collect();
-        let contents = Contents { inputs, state: state.clone(), constants: constants.clone() };
-        let run = Run {
-            contents: initial_contents(self.plan, &contents)?,
-            left_over: self.left_over(constants),
-            poison: POISON,
-            lanes: 0,
-            reverse: false,
-            seed: self.trial.seed.wrapping_add(number as u64),
-            deadline: Some(self.deadline),
-        };
+        let contents = Contents { inputs: self.inputs(call), state: state.clone(), constants: constants.clone() };
+        let run = self.run(number, &contents)?;
         let result = self.device.replay(self.plan, &run)?;
         if outcome.device_us.is_none() {
             outcome.device_us = result.device_us;
@@ -118,13 +142,7 @@ impl<'a> TrialRun<'a, '_> {
         {
             self.observe(number, call, &contents, &again, outcome)?;
         }
-        for (buffer, bytes) in self.plan.buffers.iter().zip(&result.buffers) {
-            match &buffer.source {
-                BufferSource::State { name } => drop(state.insert(name.clone(), bytes.clone())),
-                BufferSource::Constant { path } => drop(constants.insert(path.clone(), bytes.clone())),
-                BufferSource::Input { .. } | BufferSource::Scratch => {}
-            }
-        }
+        self.carry(&result, state, constants);
         Ok(())
     }
 
@@ -180,7 +198,7 @@ impl<'a> TrialRun<'a, '_> {
     }
 
     /// A plan is a claim: nothing is allocated for it before its size is known to be sensible.
-    fn check_size(&self) -> Result<(), Stop> {
+    pub(crate) fn check_size(&self) -> Result<(), Stop> {
         let wanted = self.plan.nbytes().saturating_add(self.plan.largest_view());
         let allowed = self.allowed_bytes();
         if wanted <= allowed {
@@ -227,7 +245,7 @@ impl<'a> TrialRun<'a, '_> {
     }
 
     /// Whether a defect decided something or reached what is compared.
-    fn matters(&self, defect: &Defective, result: &RunResult) -> bool {
+    pub(crate) fn matters(&self, defect: &Defective, result: &RunResult) -> bool {
         let reached = |tensor: &TensorRef| {
             let shadow = result.shadow.as_ref().map(|shadow| &shadow[tensor.buffer]);
             shadow.is_some_and(|shadow| {
@@ -390,14 +408,14 @@ impl<'a> TrialRun<'a, '_> {
         after
     }
 
-    fn observed(&self) -> Vec<(String, &TensorRef)> {
+    pub(crate) fn observed(&self) -> Vec<(String, &TensorRef)> {
         self.plan.output.tensors()
     }
 }
 
 /// Whether two runs of the same launches differ by no more than the order of float atomics explains: the judge then
 /// decides on each. Poison that reaches a result is NaN in one run and an absurd number in the other.
-fn alike(dtype: Dtype, first: &[u8], second: &[u8]) -> bool {
+pub(crate) fn alike(dtype: Dtype, first: &[u8], second: &[u8]) -> bool {
     if !dtype.is_float() {
         return false;
     }

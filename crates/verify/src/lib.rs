@@ -17,6 +17,7 @@ mod opinion;
 mod options;
 mod pipeline;
 mod problem;
+mod sanitize;
 mod target;
 mod weights;
 

@@ -49,10 +49,10 @@ pub(crate) struct Candidate<'a> {
 }
 
 /// One execution: a plan on a trial.
-struct TrialOf<'a> {
-    built: &'a BuiltPlan,
-    case: &'a OracleCase,
-    trial: &'a Trial,
+pub(crate) struct TrialOf<'a> {
+    pub(crate) built: &'a BuiltPlan,
+    pub(crate) case: &'a OracleCase,
+    pub(crate) trial: &'a Trial,
 }
 
 impl Verifier {
@@ -84,24 +84,11 @@ impl Verifier {
 
     /// The stages in order; the first one that decides ends it.
     fn decide(&self, problem: &Problem, source: &[u8], draft: &mut Draft) -> Result<(), Stop> {
-        let deadline = Instant::now() + self.options.timeout;
-        draft.spent("oracle", problem.seconds, false);
-        let oracle = problem.oracle.as_ref().map_err(Clone::clone)?;
-        oracle.data.notes.iter().for_each(|note| draft.note(note.clone()));
-        let profile = self.options.profiles.first().map_or("", |profile| &profile.name);
-        problem.degenerate.iter().for_each(|free| draft.note(format!("degenerate: {free} passes under {profile}")));
-        let cut = draft.stage("screen", || tilewright_screen::cut(source))?;
-        draft.see(&cut.findings);
-        stop_at(&proofs(&cut.findings))?;
-        let source = tilewright_screen::decode(source)?;
-        let candidate = Candidate { problem, oracle, source, cut, deadline };
+        let candidate = self.screened(problem, source, draft)?;
         if self.options.mode == Mode::Direct {
             return direct::decide(self, &candidate, draft);
         }
-        let traces = draft.stage("trace", || self.trace(&candidate))?;
-        for trace in &traces {
-            stop_at_trace(trace, &candidate.cut, draft)?;
-        }
+        let traces = self.traced(&candidate, draft)?;
         stop_at(&coverage::unproven(&candidate.cut.calls, &traces))?;
         let weights = draft.stage("weights", || self.match_weights(&candidate, &traces))?;
         weights.report(draft);
@@ -116,6 +103,35 @@ impl Verifier {
         }
         let judged = self.replay(&candidate, &build, &weights, draft)?;
         draft.judged(judged, &weights)
+    }
+
+    /// A candidate that the screen does not refuse.
+    pub(crate) fn screened<'a>(
+        &self,
+        problem: &'a Problem,
+        source: &[u8],
+        draft: &mut Draft,
+    ) -> Result<Candidate<'a>, Stop> {
+        let deadline = Instant::now() + self.options.timeout;
+        draft.spent("oracle", problem.seconds, false);
+        let oracle = problem.oracle.as_ref().map_err(Clone::clone)?;
+        oracle.data.notes.iter().for_each(|note| draft.note(note.clone()));
+        let profile = self.options.profiles.first().map_or("", |profile| &profile.name);
+        problem.degenerate.iter().for_each(|free| draft.note(format!("degenerate: {free} passes under {profile}")));
+        let cut = draft.stage("screen", || tilewright_screen::cut(source))?;
+        draft.see(&cut.findings);
+        stop_at(&proofs(&cut.findings))?;
+        let source = tilewright_screen::decode(source)?;
+        Ok(Candidate { problem, oracle, source, cut, deadline })
+    }
+
+    /// Its plans, none of which the tracer refuses.
+    pub(crate) fn traced(&self, candidate: &Candidate<'_>, draft: &mut Draft) -> Result<Vec<Trace>, Stop> {
+        let traces = draft.stage("trace", || self.trace(candidate))?;
+        for trace in &traces {
+            stop_at_trace(trace, &candidate.cut, draft)?;
+        }
+        Ok(traces)
     }
 
     /// One trace for each case, side by side: cases differ in shapes, so their plans differ in grids and constants.
@@ -212,7 +228,7 @@ impl Verifier {
         self.trial_run(trial, &trial.built.device(self), oracle, weights, deadline).outcome()
     }
 
-    fn trial_run<'a, 'd>(
+    pub(crate) fn trial_run<'a, 'd>(
         &self,
         trial: &TrialOf<'a>,
         device: &'d dyn Replay,
@@ -239,7 +255,7 @@ impl Verifier {
 
 /// Maps over all cores, in order. Threads of its own: in a shared pool one candidate's endless kernel would hold up
 /// the others until their deadlines.
-fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub(crate) fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let results: Vec<_> = items.iter().map(|_| Mutex::new(None)).collect();
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
@@ -259,11 +275,8 @@ fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec
 
 impl TrialOf<'_> {
     /// Says in which configuration and on which inputs it happened, where those are not the problem's own.
-    fn place(&self, mut stop: Stop) -> Stop {
-        let mut words = Vec::new();
-        if let Some(choice) = self.built.plan.choices.iter().find(|choice| choice.index > 0) {
-            words.push(format!("{} under {}", choice.function, choice.config));
-        }
+    pub(crate) fn place(&self, mut stop: Stop) -> Stop {
+        let mut words: Vec<String> = self.configuration().into_iter().collect();
         if self.case.signature.case != OWN_CASE {
             words.push(format!("case {}", self.case.signature.case));
         }
@@ -274,10 +287,23 @@ impl TrialOf<'_> {
         }
         stop
     }
+
+    /// The autotune configuration, where it is not the first.
+    fn configuration(&self) -> Option<String> {
+        let choice = self.built.plan.choices.iter().find(|choice| choice.index > 0)?;
+        Some(format!("{} under {}", choice.function, choice.config))
+    }
+
+    /// Where it happened, in full.
+    pub(crate) fn name(&self) -> String {
+        let mut words = vec![format!("case {}", self.case.signature.case), self.trial.regime.clone()];
+        words.extend(self.configuration());
+        words.join(", ")
+    }
 }
 
 /// The first plan of each case on every trial; each further configuration on the case's first trial.
-fn trials<'a>(build: &'a Build, oracle: &'a OracleSet) -> Vec<TrialOf<'a>> {
+pub(crate) fn trials<'a>(build: &'a Build, oracle: &'a OracleSet) -> Vec<TrialOf<'a>> {
     let mut trials = Vec::new();
     for built in &build.plans {
         let case = &oracle.data.cases[built.case];

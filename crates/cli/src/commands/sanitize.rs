@@ -1,0 +1,31 @@
+//! `tilewright sanitize`: everything that a candidate's launches do wrong with memory.
+
+use std::io::{IsTerminal, stdout};
+use std::process::ExitCode;
+
+use tilewright_verify::{Device, Mode};
+
+use super::{session, usage};
+use crate::args::SanitizeArgs;
+use crate::render;
+
+pub(crate) fn run(args: &SanitizeArgs) -> anyhow::Result<ExitCode> {
+    let profiles = [tilewright_judge::DEFAULT_PROFILE.to_owned()];
+    let options = session::options(&args.run, &profiles, Mode::Replay, None)?;
+    if options.device != Device::Cpu {
+        let target = &args.run.target;
+        return Err(usage(format!("--target {target}: the sanitiser runs in the emulator alone, give --target cpu")));
+    }
+    session::check_file(&args.problem, "problem")?;
+    let candidate = &args.candidate;
+    let source = std::fs::read(candidate).map_err(|error| usage(format!("failed to read {candidate}: {error}")))?;
+    let verifier = session::start(options, &args.common)?.verifier;
+    let problem = verifier.load(args.problem.as_std_path());
+    let report = verifier.sanitize(&problem, candidate.as_std_path(), &source);
+    if args.common.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        println!("{}", render::sanitize(&report, &source, stdout().is_terminal()));
+    }
+    Ok(ExitCode::from(report.exit_code()))
+}

@@ -109,8 +109,33 @@ pub struct Limits {
     pub threads: u32,
     /// Programs that a thread takes at a time; 0 is some tenths of a millisecond's worth.
     pub chunk: u32,
+    /// Notes faults of single lanes and programs in [`Memory::faults`](crate::Memory::faults) and goes on: lanes out of bounds are left
+    /// out (a load gives them the poison), accesses that race are done, assertions are passed over. The launch then runs in one
+    /// thread from the first fault on, and still ends at a deadlock, the deadline, or IR that makes no sense.
+    pub go_on: bool,
+    /// Notes in [`Memory::births`](crate::Memory::births) where NaN and infinities are made. In one thread, and several times slower.
+    pub births: bool,
     /// Leaves out races, the marks of memory and the counts of traffic. Bounds and alignment are checked all the same.
     pub bare: bool,
+}
+
+/// A NaN made of numbers that are none, or an infinity made of finite ones. It may be masked away later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Birth {
+    /// An infinity, not a NaN.
+    pub infinite: bool,
+    /// In words, with an article where it has one: "a division", "exp".
+    pub operation: &'static str,
+    /// Of the operation's result, in row-major order.
+    pub lane: usize,
+    pub site: Site,
+}
+
+impl std::fmt::Display for Birth {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (what, from) = if self.infinite { ("an infinity", "finite numbers") } else { ("a NaN", "no NaN") };
+        write!(f, "{} makes {what} of {from}, in lane {} {}", self.operation, self.lane, self.site)
+    }
 }
 
 /// What is wrong with a value that no result should depend on, in order of gravity.

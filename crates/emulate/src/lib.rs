@@ -11,6 +11,7 @@ mod convert;
 mod defects;
 mod exec;
 mod fault;
+mod findings;
 mod functions;
 mod kernel;
 mod lower;
@@ -19,6 +20,6 @@ mod memory;
 mod numeric;
 mod types;
 
-pub use fault::{Access, Defect, DefectKind, Fault, Limits, Report, Site, Unsupported, Usage};
+pub use fault::{Access, Birth, Defect, DefectKind, Fault, Limits, Report, Site, Unsupported, Usage};
 pub use kernel::{Arg, Kernel, launch};
 pub use memory::{AllocId, Init, Memory, shadow};

@@ -7,7 +7,8 @@
 use std::ops::Range;
 
 use crate::defects::Defects;
-use crate::fault::Defect;
+use crate::fault::{Birth, Defect, Fault};
+use crate::findings::Findings;
 
 /// Names an allocation of a [`Memory`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,6 +79,7 @@ impl Allocation {
 pub struct Memory {
     allocations: Vec<Allocation>,
     pub(crate) defects: Defects,
+    pub(crate) findings: Findings,
 }
 
 impl Memory {
@@ -160,6 +162,18 @@ impl Memory {
     /// The defective values that launches on this memory made, with the marks that bytes depending on them bear.
     pub fn defects(&self) -> impl Iterator<Item = (u8, &Defect)> {
         self.defects.iter()
+    }
+
+    /// Faults that launches went on from, and how often each occurred: the first of each kind, lines and allocation. See
+    /// [`Limits::go_on`](crate::Limits::go_on).
+    pub fn faults(&self) -> impl Iterator<Item = &(Fault, u64)> {
+        self.findings.faults.iter()
+    }
+
+    /// Where NaN and infinities were made, and in how many lanes: the first of each operation and line. See
+    /// [`Limits::births`](crate::Limits::births).
+    pub fn births(&self) -> impl Iterator<Item = &(Birth, u64)> {
+        self.findings.births.iter()
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -7,7 +7,7 @@ use super::port::{Lanes, Ordering, Port, stretched};
 use crate::block::Block;
 use crate::code::{Atomic, AtomicOp, Reg, Step};
 use crate::codec::with_codec;
-use crate::fault::{Fault, Usage};
+use crate::fault::{Access, Fault, Usage};
 use crate::marks::{Marks, computed, mixed};
 use crate::memory::shadow::{self, COPIED};
 use crate::types::Elem;
@@ -74,6 +74,8 @@ impl<'a> Machine<'a> {
             traffic: &mut self.traffic,
             progress: &mut self.task.progress,
             bare: self.limits.bare,
+            go_on: self.limits.go_on,
+            poison: self.limits.poison,
             grid: self.grid,
             site,
             seen: Default::default(),
@@ -225,7 +227,7 @@ impl<'a> Machine<'a> {
         let places: Vec<Reg> = [step.args.first().copied(), mask].into_iter().flatten().collect();
         let value = self.stored_marks(value, &places);
         let mark = value.defect().unwrap_or(if moves { value.at(0) } else { shadow::LAUNCH });
-        Ordering { acquire: atomic.acquire, release: atomic.release, mark }
+        Ordering { access: Access::Atomic, acquire: atomic.acquire, release: atomic.release, mark }
     }
 
     pub(super) fn atomic_rmw(&mut self, step: &Step, atomic: Atomic, op: AtomicOp) -> Result<(), Fault> {

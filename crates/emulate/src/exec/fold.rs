@@ -223,8 +223,13 @@ impl<'a> Machine<'a> {
         let (source_steps, index_steps) = (row_major(source), row_major(index));
         let mut positions = Vec::with_capacity(numel);
         for (position, &row) in rows.iter().enumerate() {
-            let Some(row) = usize::try_from(row).ok().filter(|&row| row < source[axis]) else {
-                return Err(Fault::Position { position: row, extent: source[axis], site: self.site() });
+            let row = match usize::try_from(row) {
+                Ok(inside) if inside < source[axis] => inside,
+                _ => {
+                    let site = self.site();
+                    self.pass(Fault::Position { position: row, extent: source[axis], site })?;
+                    0
+                }
             };
             let place: usize = (0..index.len())
                 .map(|dim| {

@@ -1,6 +1,7 @@
 //! Runs a lowered kernel over a grid: programs one after the other, unless one waits for another.
 
 mod access;
+mod births;
 mod dot;
 mod elementwise;
 mod flow;
@@ -75,7 +76,7 @@ pub(crate) fn run(
 ) -> Result<Report, Fault> {
     memory.settle();
     let launch = Launch { program, params, grid, limits };
-    let alone = limits.threads == 1 || program.written.orders;
+    let alone = limits.threads == 1 || limits.births || program.written.orders;
     let races = if limits.bare { Races::default() } else { Races::new(program, grid, params, memory) };
     let mut machine = Machine::new(launch, Space::Whole(memory), races);
     let started = if alone { 0 } else { parallel::run(&mut machine, launch)? };
@@ -210,8 +211,21 @@ impl<'a> Machine<'a> {
         if self.rounds.is_multiple_of(64) { self.check_deadline() } else { Ok(()) }
     }
 
+    /// Goes on from a fault where that is wanted.
+    fn pass(&mut self, fault: Fault) -> Result<(), Fault> {
+        self.space.pass(self.limits.go_on, fault)
+    }
+
     /// Steps that are no control flow.
     fn step(&mut self, step: &'a Step) -> Result<(), Fault> {
+        self.execute(step)?;
+        if self.limits.births {
+            self.find_births(step);
+        }
+        Ok(())
+    }
+
+    fn execute(&mut self, step: &'a Step) -> Result<(), Fault> {
         match &step.code {
             Code::Load { elem, row, mask, other, volatile } => {
                 return self.load(step, *elem, *row, (*mask, *other), *volatile);
@@ -251,7 +265,8 @@ impl<'a> Machine<'a> {
         }
         match self.arg(step, 0)? {
             Block::I8(conditions) if conditions.contains(&0) => {
-                Err(Fault::Assert { message: message.to_owned(), site: self.site() })
+                let site = self.site();
+                self.pass(Fault::Assert { message: message.to_owned(), site })
             }
             _ => Ok(()),
         }

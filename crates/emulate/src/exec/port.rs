@@ -26,6 +26,9 @@ pub(super) struct Port<'a, 'm> {
     pub(super) progress: &'a mut Progress,
     /// No marks and no traffic: see [`Limits::bare`](crate::Limits::bare).
     pub(super) bare: bool,
+    /// See [`Limits::go_on`](crate::Limits::go_on).
+    pub(super) go_on: bool,
+    pub(super) poison: u8,
     pub(super) grid: [u32; 3],
     pub(super) site: Site,
     /// What a load has read.
@@ -91,6 +94,10 @@ impl Port<'_, '_> {
         };
         let first = Site { program: coordinates(self.grid, epoch.number()), line: epoch.line() };
         Fault::Race { allocation, offset, first: (earlier, first), second: (access, self.site) }
+    }
+
+    fn pass(&mut self, fault: Fault) -> Result<(), Fault> {
+        self.space.pass(self.go_on, fault)
     }
 
     /// Where an access by elements of `size` bytes goes, or None if it is out of bounds or misaligned.
@@ -184,9 +191,8 @@ impl Port<'_, '_> {
         // A number of a store comes back after some thousands.
         let real = !matches!(conflict, Conflict::Lane) || earlier.contains(&address);
         if real && self.space.element(place) != new {
-            return Err(self.race(Access::Store, place, conflict));
-        }
-        if real && !matches!(conflict, Conflict::Lane) {
+            self.pass(self.race(Access::Store, place, conflict))?;
+        } else if real && !matches!(conflict, Conflict::Lane) {
             self.races.benign += 1;
         }
         self.races.overwrite(place.index, &place.bytes, self.progress, self.site.line);
@@ -237,9 +243,14 @@ impl Port<'_, '_> {
             for (lane, (&pointer, out)) in pointers.iter().zip(out).enumerate() {
                 if mask.is_none_or(|mask| mask[lane] != 0) {
                     let Some(place) = self.place(pointer, C::SIZE, C::SIZE) else {
-                        return Err(self.fault(Access::Load, pointer, C::SIZE));
+                        self.pass(self.fault(Access::Load, pointer, C::SIZE))?;
+                        *out = codec.decode(&[self.poison; 8]);
+                        self.seen.computed = true;
+                        continue;
                     };
-                    self.enter_read(&place).map_err(|conflict| self.race(Access::Load, &place, conflict))?;
+                    if let Err(conflict) = self.enter_read(&place) {
+                        self.pass(self.race(Access::Load, &place, conflict))?;
+                    }
                     self.see(&place, chunk * width + lane, C::SIZE);
                     scattered.add(place.index, &place.bytes);
                     *out = codec.decode(self.space.element(&place));
@@ -293,7 +304,8 @@ impl Port<'_, '_> {
             for (lane, (&pointer, &value)) in pointers.iter().zip(values).enumerate() {
                 if mask.is_none_or(|mask| mask[lane] != 0) {
                     let Some(place) = self.place(pointer, C::SIZE, C::SIZE) else {
-                        return Err(self.fault(Access::Store, pointer, C::SIZE));
+                        self.pass(self.fault(Access::Store, pointer, C::SIZE))?;
+                        continue;
                     };
                     let lane = chunk * width + lane;
                     let mut new = [0; 8];
@@ -308,7 +320,8 @@ impl Port<'_, '_> {
         Ok(())
     }
 
-    /// One atomic access: `new` makes the new bytes from the old ones, or none if nothing is written.
+    /// One atomic access: `new` makes the new bytes from the old ones, or none if nothing is written. None if it goes
+    /// nowhere.
     fn swap(
         &mut self,
         order: Ordering,
@@ -316,20 +329,24 @@ impl Port<'_, '_> {
         size: usize,
         lane: usize,
         new: impl FnOnce(&[u8]) -> Option<[u8; 8]>,
-    ) -> Result<Place, Fault> {
+    ) -> Result<Option<Place>, Fault> {
         let Some(place) = self.place(address, size, size) else {
-            return Err(self.fault(Access::Atomic, address, size));
+            return self.pass(self.fault(order.access, address, size)).map(|()| None);
         };
         *self.polls += 1;
         self.report.atomics += 1;
         let entered = self.races.atomic(place.index, &place.bytes, self.progress, order.acquire);
-        entered.map_err(|conflict| self.race(Access::Atomic, &place, conflict))?;
+        if let Err(conflict) = entered {
+            self.pass(self.race(Access::Atomic, &place, conflict))?;
+        }
         self.see(&place, lane, size);
-        let Some(new) = new(self.space.element(&place)) else { return Ok(place) };
+        let Some(new) = new(self.space.element(&place)) else { return Ok(Some(place)) };
         let changed = self.space.element(&place) != &new[..size];
         if changed {
             let entered = self.races.atomic_write(place.index, &place.bytes, self.progress, self.site.line);
-            entered.map_err(|conflict| self.race(Access::Atomic, &place, conflict))?;
+            if let Err(conflict) = entered {
+                self.pass(self.race(Access::Atomic, &place, conflict))?;
+            }
         }
         let mark = self.seen.defects.last().filter(|(at, _)| *at == lane).map_or(order.mark, |&(_, mark)| mark);
         if let Some(defect) = self.space.defects().get_mut(mark) {
@@ -338,7 +355,7 @@ impl Port<'_, '_> {
         let before = *self.changes;
         self.put(&place, mark, |bytes| bytes.copy_from_slice(&new[..size]));
         *self.changes = before + u64::from(changed);
-        Ok(place)
+        Ok(Some(place))
     }
 
     fn released(&mut self, order: Ordering, places: &[(usize, usize)]) {
@@ -369,7 +386,7 @@ impl Port<'_, '_> {
                 Some(new)
             })?;
             if order.release {
-                places.push((place.index, place.bytes.start));
+                places.extend(place.map(|place| (place.index, place.bytes.start)));
             }
         }
         self.released(order, &places);
@@ -396,7 +413,7 @@ impl Port<'_, '_> {
                 (bytes == compare).then_some(new)
             })?;
             value.copy_from_slice(&old[..size]);
-            places.push((place.index, place.bytes.start));
+            places.extend(place.map(|place| (place.index, place.bytes.start)));
         }
         self.released(order, &places);
         Ok(())
@@ -404,17 +421,16 @@ impl Port<'_, '_> {
 
     /// Reads elements that other programs may change at any time.
     pub(super) fn poll<C: Codec>(&mut self, codec: C, lanes: &Lanes, out: &mut [C::Item]) -> Result<(), Fault> {
-        let order = Ordering { acquire: true, release: false, mark: shadow::LAUNCH };
+        let order = Ordering { access: Access::Load, acquire: true, release: false, mark: shadow::LAUNCH };
         for (lane, (&pointer, out)) in lanes.pointers.iter().zip(out).enumerate() {
             if lanes.mask.is_none_or(|mask| mask[lane] != 0) {
-                let place = self.swap(order, pointer, C::SIZE, lane, |_| None).map_err(|fault| match fault {
-                    Fault::OutOfBounds { .. } | Fault::Misaligned { .. } | Fault::BadAddress { .. } => {
-                        self.fault(Access::Load, pointer, C::SIZE)
+                *out = match self.swap(order, pointer, C::SIZE, lane, |_| None)? {
+                    Some(place) => {
+                        self.report.atomics -= 1;
+                        codec.decode(self.space.element(&place))
                     }
-                    fault => fault,
-                })?;
-                self.report.atomics -= 1;
-                *out = codec.decode(self.space.element(&place));
+                    None => codec.decode(&[self.poison; 8]),
+                };
             }
         }
         Ok(())
@@ -424,13 +440,16 @@ impl Port<'_, '_> {
 /// What an atomic access orders, and how what it writes is marked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ordering {
+    /// What it is called where it goes astray.
+    pub(super) access: Access,
     pub(super) acquire: bool,
     pub(super) release: bool,
     pub(super) mark: u8,
 }
 
 impl Ordering {
-    pub(super) const RELAXED: Self = Self { acquire: false, release: false, mark: shadow::LAUNCH };
+    pub(super) const RELAXED: Self =
+        Self { access: Access::Atomic, acquire: false, release: false, mark: shadow::LAUNCH };
 }
 
 /// The arithmetic of atomic operations.

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use crate::defects::Defects;
+use crate::fault::Fault;
 use crate::memory::Memory;
 
 /// Bytes that a thread copies before it writes into them.
@@ -280,6 +281,17 @@ impl<'a> Space<'a> {
                     write(&mut page.bytes[piece]);
                 }
             }
+        }
+    }
+
+    /// Notes a fault and goes on, or ends the launch with it.
+    pub(super) fn pass(&mut self, go_on: bool, fault: Fault) -> Result<(), Fault> {
+        match self {
+            Self::Whole(memory) if go_on => {
+                memory.findings.note(fault);
+                Ok(())
+            }
+            _ => Err(fault),
         }
     }
 

@@ -4,6 +4,7 @@
 mod common;
 mod cost;
 mod faults;
+mod findings;
 mod hostile;
 mod kernels;
 mod ops;

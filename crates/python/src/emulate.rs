@@ -39,6 +39,10 @@ pub(crate) struct Options {
     sanitise: bool,
     /// Start the last program first.
     reverse: bool,
+    /// Note faults and go on, instead of ending at the first.
+    go_on: bool,
+    /// Programs that run beside each other at most; 0: as many as there are cores.
+    threads: u32,
     /// End the launch after so many.
     seconds: Option<f64>,
 }
@@ -101,8 +105,8 @@ impl Emulated {
 
     /// Runs every program of a grid on the memory of the buffers, which then hold what the launch left there.
     ///
-    /// Returns a dict: `report` (what the launch moved and computed; None if it ended early), `fault` (why it did, or
-    /// None) and `defects` (uses of values that no result should depend on).
+    /// Returns a dict: `report` (what the launch moved and computed; None if it ended early), `faults` (if it did,
+    /// the last says why) and `defects` (uses of values that no result should depend on).
     fn launch<'py>(
         &self,
         py: Python<'py>,
@@ -116,13 +120,14 @@ impl Emulated {
         let args = arguments(&args, &ids, &memory)?;
         let seconds = options.seconds.map(Duration::try_from_secs_f64).transpose();
         let deadline = seconds.map_err(|error| PyValueError::new_err(error.to_string()))?.map(|it| Instant::now() + it);
-        let limits = Limits { deadline, reverse: options.reverse, bare: !options.sanitise, ..Limits::default() };
+        let Options { sanitise, reverse, go_on, threads, .. } = options;
+        let limits = Limits { deadline, reverse, go_on, threads, bare: !sanitise, ..Limits::default() };
         let (ended, memory) = py.detach(|| {
             let ended = emulate::launch(&self.kernel, grid, &args, &mut memory, &limits);
             (ended, memory)
         });
         for (buffer, &id) in buffers.iter().zip(&ids) {
-            if !options.sanitise || written(&memory, id) {
+            if !sanitise || written(&memory, id) {
                 buffer.1.copy_from_slice(py, memory.bytes(id))?;
             }
             if let Some(written) = &buffer.2 {
@@ -132,7 +137,8 @@ impl Emulated {
         }
         let result = PyDict::new(py);
         result.set_item("report", ended.as_ref().ok().map(|it| report(py, it)).transpose()?)?;
-        result.set_item("fault", ended.as_ref().err().map(|it| fault(py, it)).transpose()?)?;
+        let faults = memory.faults().map(|(it, _)| it).chain(ended.as_ref().err());
+        result.set_item("faults", faults.map(|it| fault(py, it)).collect::<PyResult<Vec<_>>>()?)?;
         let used = memory.defects().filter(|(_, it)| it.used.is_some() || it.stored.is_some());
         result.set_item("defects", used.map(|(_, it)| defect(py, it)).collect::<PyResult<Vec<_>>>()?)?;
         Ok(result)

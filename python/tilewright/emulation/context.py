@@ -49,6 +49,7 @@ class Emulation(contextlib.ContextDecorator):
         autotune: Literal["first", "all"] = "first",
         sanitise: bool = True,
         reverse: bool = False,
+        threads: int = 0,
         timeout: float | None = None,
     ) -> None:
         if on_fault not in ("raise", "warn", "ignore"):
@@ -60,7 +61,14 @@ class Emulation(contextlib.ContextDecorator):
         self._target = {"backend": backend, "arch": arch, "warp_size": 64 if backend == "hip" else 32}
         self._properties = device_properties(self._target)
         self.cuda, self.on_fault, self.autotune = cuda, on_fault, autotune
-        self.sanitise, self.reverse, self.timeout = sanitise, reverse, timeout
+        self.options = {
+            "sanitise": sanitise,
+            "reverse": reverse,
+            "go_on": on_fault != "raise",
+            "threads": threads,
+            "seconds": timeout,
+        }
+        """Of each launch."""
         self.device = f"tilewright {arch}"
         """Under which Triton keeps kernels that are compiled for the emulator."""
         self.record = Record()
@@ -85,7 +93,7 @@ class Emulation(contextlib.ContextDecorator):
     def __exit__(self, *exc: Any) -> None:
         self._exits.pop().close()
 
-    def note_launch(self, kernel: Any, grid: tuple[int, ...], report: dict[str, int] | None) -> None:
+    def note_launch(self, kernel: Any, report: dict[str, int] | None) -> None:
         self.record.launches[kernel.name] += 1
         if report is not None:
             self.record.costs.setdefault(kernel.name, Counter()).update(report)

@@ -19,6 +19,29 @@ from .patches import Patches
 if TYPE_CHECKING:
     from .context import Emulation
 
+_QUIET = (
+    "init",
+    "_lazy_init",
+    "synchronize",
+    "set_device",
+    "empty_cache",
+    "ipc_collect",
+    "set_stream",
+    "reset_peak_memory_stats",
+    "reset_max_memory_allocated",
+    "reset_accumulated_memory_stats",
+)
+_ZERO = (
+    "current_device",
+    "_exchange_device",
+    "_maybe_exchange_device",
+    "memory_allocated",
+    "max_memory_allocated",
+    "memory_reserved",
+    "max_memory_reserved",
+    "utilization",
+)
+
 
 class Stream:
     """Stands for `torch.cuda.Stream`: work is done when the call returns."""
@@ -165,16 +188,6 @@ def install_cuda(session: Emulation, patches: Patches, properties: DevicePropert
 
 
 def _cuda_answers(properties: DeviceProperties) -> dict[str, Any]:
-    def nothing(*args: Any, **kwargs: Any) -> None:
-        pass
-
-    def zero(*args: Any, **kwargs: Any) -> int:
-        return 0
-
-    @contextlib.contextmanager
-    def context(*args: Any, **kwargs: Any) -> Any:
-        yield
-
     capability = (properties.major, properties.minor)
     answers: dict[str, Any] = {
         "is_available": lambda: True,
@@ -191,10 +204,10 @@ def _cuda_answers(properties: DeviceProperties) -> dict[str, Any]:
         "is_current_stream_capturing": lambda: False,
         "current_stream": lambda device=None: Stream(),
         "default_stream": lambda device=None: Stream(),
-        "manual_seed": torch.manual_seed,
-        "manual_seed_all": torch.manual_seed,
-        "seed": torch.seed,
-        "initial_seed": torch.initial_seed,
+        "manual_seed": lambda seed: torch.default_generator.manual_seed(seed) and None,
+        "manual_seed_all": lambda seed: torch.default_generator.manual_seed(seed) and None,
+        "seed": lambda: torch.default_generator.seed() and None,
+        "initial_seed": lambda: torch.default_generator.initial_seed(),
         "get_rng_state": lambda device=None: torch.get_rng_state(),
         "set_rng_state": lambda state, device=None: torch.set_rng_state(state),
         "get_rng_state_all": lambda: [torch.get_rng_state()],
@@ -202,17 +215,23 @@ def _cuda_answers(properties: DeviceProperties) -> dict[str, Any]:
         "Stream": Stream,
         "Event": Event,
     }
-    for name in ("init", "_lazy_init", "synchronize", "set_device", "empty_cache", "ipc_collect", "set_stream"):
-        answers[name] = nothing
-    for name in ("reset_peak_memory_stats", "reset_max_memory_allocated", "reset_accumulated_memory_stats"):
-        answers[name] = nothing
-    for name in ("current_device", "_exchange_device", "_maybe_exchange_device", "memory_allocated"):
-        answers[name] = zero
-    for name in ("max_memory_allocated", "memory_reserved", "max_memory_reserved", "utilization"):
-        answers[name] = zero
-    for name in ("stream", "device", "device_of"):
-        answers[name] = context
+    # Each is a function of its own: torch.compile keeps a table by function.
+    answers.update((name, _answering(None)) for name in _QUIET)
+    answers.update((name, _answering(0)) for name in _ZERO)
+    answers.update((name, _context()) for name in ("stream", "device", "device_of"))
     return answers
+
+
+def _answering(value: Any) -> Any:
+    return lambda *args, **kwargs: value
+
+
+def _context() -> Any:
+    @contextlib.contextmanager
+    def context(*args: Any, **kwargs: Any) -> Any:
+        yield
+
+    return context
 
 
 def _accelerator_answers() -> dict[str, Any]:
@@ -271,10 +290,20 @@ def _of_cpu(function: Any) -> Any:
 
 
 def _install_library(patches: Patches) -> None:
-    """What a library implements for a GPU is used for tensors on the CPU."""
+    """What a library implements for a GPU is used for tensors on the CPU, unless it has something else for those."""
     real = torch.library.Library.impl
+    added: set[str] = set()
 
     def impl(self: Any, name: Any, fn: Any, dispatch_key: str = "", **kwargs: Any) -> Any:
-        return real(self, name, fn, dispatch_key.replace("CUDA", "CPU"), **kwargs)
+        host = dispatch_key.replace("CUDA", "CPU")
+        key = f"{self.ns}::{name} {host}"
+        if key in added:
+            return None
+        result = real(self, name, fn, dispatch_key, **kwargs)
+        if host != dispatch_key:
+            with contextlib.suppress(RuntimeError):
+                real(self, name, fn, host, **kwargs)
+                added.add(key)
+        return result
 
     patches.set(torch.library.Library, "impl", impl)

@@ -67,6 +67,7 @@ class Kernel:
         self.name = fn.__name__
         self.file = _file(fn)
         self._fn, self._target, self._options, self._signature = fn, target, options, signature
+        fn.cache_key  # noqa: B018  (Triton looks up the globals that the kernel reads here)
         self._source = ASTSource(fn, signature, constexprs, attrs)
         self.ttir, entry = make_ir(self._source, options, target)
         self._types = list(signature.values())
@@ -110,23 +111,21 @@ class Kernel:
 
     def _run(self, session: Emulation, grid: tuple[int, ...], arguments: Arguments) -> None:
         buffers = arguments.buffers()
-        options = {"sanitise": session.sanitise, "reverse": session.reverse, "seconds": session.timeout}
-        result = self._native.launch(grid, buffers, arguments.values, options)
-        session.note_launch(self, grid, result["report"])
-        if result["fault"] is not None and result["fault"]["kind"] == "unsupported":
-            fault = result["fault"]
-            refused = Unsupported(self.name, self.file, fault["op"], fault["line"], fault["message"])
-            session.note_unsupported(refused)
-            raise refused
-        for finding in ([result["fault"]] if result["fault"] else []) + result["defects"]:
+        result = self._native.launch(grid, buffers, arguments.values, session.options)
+        session.note_launch(self, result["report"])
+        for finding in result["faults"] + result["defects"]:
             self._found(session, grid, finding)
 
     def _found(self, session: Emulation, grid: tuple[int, ...], finding: dict[str, Any]) -> None:
         if finding["kind"] in ("malformed", "arguments"):
             raise RuntimeError(f"kernel {self.name}: {finding['message']}")
+        if finding["kind"] == "unsupported":
+            refused = Unsupported(self.name, self.file, finding["op"], finding["line"], finding["message"])
+            session.note_unsupported(refused)
+            raise refused
         fault = KernelFault(self.name, self.file, finding, grid)
         session.note_fault(fault)
-        if session.on_fault == "raise" or fault.kind == "timeout":
+        if session.on_fault == "raise" or fault.kind in ("timeout", "deadlock"):
             raise fault
         if session.on_fault == "warn":
             warnings.warn(str(fault), KernelFaultWarning, stacklevel=2)

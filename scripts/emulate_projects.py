@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Run the published tests of Triton projects in the emulator, and say what became of them.
+
+    scripts/emulate_projects.py [--work DIR] [--each N] [--seconds S] [--budget S] [PROJECT…]
+
+A project is a file requirements/projects/NAME.txt, which pins it (first) and what its tests need. Its source
+distribution and those packages come from the registry that pip is configured for; torch and Triton are those of .venv.
+Of each test function at most N parametrisations run, evenly chosen, each for S seconds at most; --budget bounds the
+whole project. One JSON line for each test goes to DIR/NAME.jsonl; a summary in Markdown to stdout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tarfile
+import time
+import venv
+from collections import Counter, defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BASE = [ROOT / ".venv" / "lib" / f"python3.{sys.version_info.minor}" / "site-packages", ROOT / "python"]
+REQUIREMENTS = ROOT / "requirements" / "projects"
+MEMORY = 20 << 30
+"""Bytes of address space that a test process may take."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = sorted(file.stem for file in REQUIREMENTS.glob("*.txt"))
+    parser.add_argument("projects", nargs="*", metavar="PROJECT", help=f"one of {', '.join(names)} (default: all)")
+    parser.add_argument("--work", type=Path, default=ROOT / "target" / "projects", help="folder for everything")
+    parser.add_argument("--each", type=int, default=4, help="parametrisations of a test function that run")
+    parser.add_argument("--seconds", type=int, default=30, help="for one test")
+    parser.add_argument("--budget", type=int, default=3600, help="seconds for one project")
+    parser.add_argument("--files", default="", help="only test files whose path matches this regular expression")
+    parser.add_argument("--summary", action="store_true", help="run nothing, summarise what is there")
+    arguments = parser.parse_args()
+    os.nice(19)
+    summaries = []
+    for name in arguments.projects or names:
+        if name not in names:
+            parser.error(f"there is no requirements/projects/{name}.txt")
+        log = arguments.work / f"{name}.jsonl"
+        if not arguments.summary:
+            run_project(Project(name, arguments.work), log, arguments)
+        summaries.append(summarise(name, [json.loads(line) for line in log.read_text().splitlines()]))
+    print("\n".join(table(summaries)))
+
+
+class Project:
+    """A published project, installed where its tests can run."""
+
+    def __init__(self, name: str, work: Path) -> None:
+        self.file = REQUIREMENTS / f"{name}.txt"
+        pins = re.findall(r"^([\w.-]+)==(\S+)$", self.file.read_text(), re.MULTILINE)
+        self.package, self.version = pins[0]
+        self.tests = re.findall(r"^# tests: (.*)$", self.file.read_text(), re.MULTILINE)[0].split()
+        self.venv = work / f"venv-{name}"
+        self.python = self.venv / "bin" / "python"
+        self._install()
+        self.folder = self._unpack(work)
+
+    def _install(self) -> None:
+        done = self.venv / "installed"
+        if done.exists() and done.read_text() == self.file.read_text():
+            return
+        say(f"installing what {self.package} needs")
+        venv.create(self.venv, clear=True, symlinks=True)
+        site = next(self.venv.glob("lib/python*/site-packages"))
+        (site / "base.pth").write_text("".join(f"{folder}\n" for folder in BASE))
+        rest = [line for line in self.file.read_text().splitlines() if not line.startswith((f"{self.package}==", "#"))]
+        (self.venv / "needs.txt").write_text("\n".join(rest))
+        self._pip("install", "--no-deps", "-r", str(self.venv / "needs.txt"))
+        done.write_text(self.file.read_text())
+
+    def _unpack(self, work: Path) -> Path:
+        stem = f"{self.package.replace('-', '_')}-{self.version}"
+        if not (work / stem).exists():
+            say(f"fetching {self.package} {self.version}")
+            pin = f"{self.package}=={self.version}"
+            self._pip("download", "--no-deps", "--no-build-isolation", "--no-binary", ":all:", "-d", str(work), pin)
+            with tarfile.open(work / f"{stem}.tar.gz") as archive:
+                archive.extractall(work, filter="data")
+        return work / stem
+
+    def _pip(self, *command: str) -> None:
+        pip = [self.python, "-m", "pip", "--disable-pip-version-check", "-q", *command]
+        subprocess.run(pip, check=True, stdout=sys.stderr)
+
+    def pytest(self, *command: str | Path, seconds: float) -> str:
+        """What pytest prints; empty if it took too long."""
+        plain = ["-p", "no:cacheprovider", "-o", "log_cli=false", "-o", "addopts=", "-W", "ignore", "--triton-emulate"]
+        paths = os.pathsep.join(str(self.folder / name) for name in (".", "src") if (self.folder / name).exists())
+        environment = {**os.environ, "PYTHONPATH": paths, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "2"}
+        full = [self.python, "-m", "pytest", "-q", *plain, *command]
+        options = {"cwd": self.folder, "env": environment, "stdin": subprocess.DEVNULL, "text": True}
+        try:
+            done = subprocess.run(
+                full, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds, preexec_fn=limit, **options
+            )
+        except subprocess.TimeoutExpired:
+            return ""
+        return done.stdout
+
+
+def limit() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+def run_project(project: Project, log: Path, arguments: argparse.Namespace) -> None:
+    """Runs the chosen tests, one process for each file."""
+    log.unlink(missing_ok=True)
+    start = time.monotonic()
+    files = sorted(file for folder in project.tests for file in project.folder.glob(folder))
+    for file in files:
+        path = file.relative_to(project.folder)
+        if not re.search(arguments.files, str(path)):
+            continue
+        found = project.pytest("--collect-only", path, seconds=300)
+        tests = re.findall(r"^\S+::.*$", found, re.MULTILINE)
+        chosen = choose(tests, arguments.each)
+        left = arguments.budget - (time.monotonic() - start)
+        say(f"{path}: {len(chosen)} of {len(tests)} tests, {left:.0f} s left for {project.package}")
+        if not tests:
+            note(log, {"test": f"{path}::", "outcome": "not collected", "why": last_error(found)})
+        elif left > 0:
+            run_file(project, chosen, log, arguments.seconds, left)
+        note(log, {"file": str(path), "all": len(tests), "chosen": len(chosen)})
+
+
+def run_file(project: Project, chosen: list[str], log: Path, seconds: int, left: float) -> None:
+    names = log.with_suffix(".tests").absolute()
+    names.write_text("\n".join(chosen))
+    limits = [f"--timeout={seconds}", f"--triton-emulate-timeout={seconds}"]
+    report = ["--triton-emulate-report", log.absolute()]
+    output = project.pytest(*limits, *report, f"@{names}", seconds=min(left, 60 + seconds * len(chosen)))
+    log.with_suffix(".log").open("a").write(output)
+    done = {json.loads(line).get("test") for line in log.read_text().splitlines()} if log.exists() else set()
+    # A process that was killed: the test it was at, and those after it.
+    for test in [test for test in chosen if test not in done]:
+        note(log, {"test": test, "outcome": "not run", "why": "the process ended before"})
+
+
+def choose(tests: list[str], each: int) -> list[str]:
+    """At most `each` parametrisations of a test function, evenly spread."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for test in tests:
+        groups[test.split("[")[0]].append(test)
+    return [
+        group[index * len(group) // min(each, len(group))]
+        for group in groups.values()
+        for index in range(min(each, len(group)))
+    ]
+
+
+def last_error(output: str) -> str:
+    return (re.findall(r"^E +(.*)$", output, re.MULTILINE) or ["no tests"])[-1][:300]
+
+
+def note(log: Path, line: dict[str, object]) -> None:
+    with log.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def reason(test: dict) -> str:
+    """Why a test did not pass, in a few words."""
+    if test.get("unsupported"):
+        return f"unsupported: {test['unsupported'][0]['operation']}: {test['unsupported'][0]['why'][:80]}"
+    if test.get("faults"):
+        return f"finding: {test['faults'][0]['kind']} in {test['faults'][0]['kernel']}"
+    why = test["why"]
+    if re.search(r"^Failed: Timeout|kind='timeout'|deadline passed", why) or test["outcome"] == "not run":
+        return "too slow"
+    if why.startswith("AssertionError") and "close" in why:
+        return "differs: " + (re.findall(r"Mismatched elements: .*|Greatest.*", why) or [why[:80]])[0]
+    return "error: " + why.splitlines()[0][:150] if why else "error"
+
+
+def summarise(name: str, lines: list[dict]) -> dict:
+    tests = [line for line in lines if "test" in line]
+    counts: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    for test in tests:
+        outcome = test["outcome"]
+        if outcome in ("passed", "xfailed", "xpassed", "xskipped"):
+            counts["right" if test.get("launches") else "passed without a launch"] += 1
+            continue
+        why = f"skipped: {test['why'][:120]}" if outcome == "skipped" else reason(test)
+        counts[why.split(":")[0]] += 1
+        reasons[why] += 1
+    return {
+        "project": name,
+        "all": sum(line["all"] for line in lines if "file" in line),
+        "chosen": len(tests),
+        "launched": sum(bool(test.get("launches")) for test in tests),
+        "kernels": len({kernel for test in tests for kernel in test.get("launches") or ()}),
+        "launches": sum(sum((test.get("launches") or {}).values()) for test in tests),
+        "counts": counts,
+        "reasons": reasons,
+    }
+
+
+def table(summaries: list[dict]) -> list[str]:
+    kinds = ("right", "differs", "finding", "unsupported", "too slow", "error", "passed without a launch", "skipped")
+    lines = [
+        f"| project | tests, run | kernels, launches | {' | '.join(kinds)} |",
+        "|---" * (len(kinds) + 3) + "|",
+    ]
+    for it in summaries:
+        cells = [str(it["counts"][kind]) for kind in kinds]
+        first = f"{it['project']} | {it['all']}, {it['chosen']} | {it['kernels']}, {it['launches']}"
+        lines.append(f"| {first} | {' | '.join(cells)} |")
+    for it in summaries:
+        lines += ["", f"{it['project']}: why not"]
+        lines += [f"- {times} x {why}" for why, times in it["reasons"].most_common()]
+    return lines
+
+
+def say(text: str) -> None:
+    print(f"projects: {text}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
 use owo_colors::{OwoColorize, Stream, Style};
-use tilewright_contract::{Fault, Metrics, Opinion, OpinionAnswer, ProfileOutcome, Resources, Trust, Verdict};
+use tilewright_contract::{Fault, Metrics, Opinion, OpinionAnswer, ProfileOutcome, Resources, Timing, Trust, Verdict};
 use tilewright_verify::arch_name;
 
 pub(crate) use audit::audit;
@@ -51,10 +51,18 @@ pub(crate) fn verdict(verdict: &Verdict) -> String {
         let _ = writeln!(out, "{}", indent(&sanitize::costs(&verdict.costs).to_string()));
     }
     if let Some(timing) = &verdict.timing {
-        let _ = writeln!(out, "  {:.1} us device time a call (median of {})", timing.device_us, timing.calls);
+        let _ = writeln!(out, "  {}", self::timing(timing));
     }
     let _ = write!(out, "  {}", stages(verdict));
     out
+}
+
+fn timing(timing: &Timing) -> String {
+    let Timing { device_us: cold, warm_us: warm, calls, .. } = timing;
+    format!(
+        "{:.2} us device time a call (95 %: {:.2} to {:.2}, {calls} calls), {:.2} us with a warm cache",
+        cold.value, cold.low, cold.high, warm.value
+    )
 }
 
 fn opinion(opinion: &Opinion) -> String {

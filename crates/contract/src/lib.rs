@@ -15,6 +15,7 @@ mod profile;
 mod sanitize;
 mod screen;
 mod tensor;
+mod timing;
 mod verdict;
 
 pub use controls::{Certificate, Control, ControlKind, Mark, ProfileCertificate};
@@ -32,7 +33,7 @@ pub use profile::{Golden, NonFinite, Profile, ProfileError, Rule, Tolerance};
 pub use sanitize::{Deed, Hazard, HazardKind, Party, SanitizeOutcome, SanitizeReport, Stopped};
 pub use screen::{ScreenedFile, Screening};
 pub use tensor::{TensorRef, Value, View};
+pub use timing::{ConfigurationTime, Estimate, LaunchTime, Timing};
 pub use verdict::{
-    CandidateId, Fault, LaunchCost, Metrics, ProfileOutcome, Reason, StageTime, Timing, Trust, Verdict, VerdictKind,
-    Worst,
+    CandidateId, Fault, LaunchCost, Metrics, ProfileOutcome, Reason, StageTime, Trust, Verdict, VerdictKind, Worst,
 };

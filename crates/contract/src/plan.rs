@@ -157,6 +157,15 @@ pub enum PlanError {
 impl Plan {
     pub const SCHEMA: &'static str = "tilewright.plan/1";
 
+    /// Whether the file draws random numbers: in host code, or seeds for its kernels.
+    pub fn is_random(&self) -> bool {
+        self.steps.iter().any(|step| match step {
+            Step::Random { .. } => true,
+            Step::Launch { args, .. } => args.iter().any(|arg| matches!(arg, Arg::Seed { .. })),
+            Step::Copy { .. } | Step::Fill { .. } | Step::Iota { .. } | Step::Literal { .. } => false,
+        })
+    }
+
     pub fn launches(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| matches!(step, Step::Launch { .. }))
     }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Opinion, Resources, Target};
+use crate::{Finding, Opinion, Resources, Target, Timing};
 
 /// What was decided about one candidate, by which evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -200,14 +200,6 @@ pub struct Reason {
     /// The next thing to try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-}
-
-/// Device time; filled where a clock ran.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Timing {
-    /// Median device time of one call, in microseconds.
-    pub device_us: f64,
-    pub calls: u32,
 }
 
 /// What one launch moved and computed, counted by the emulator.

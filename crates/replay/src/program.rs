@@ -8,9 +8,12 @@ use tilewright_contract::{
 use crate::host::{draw_seed, evaluate};
 use crate::run::{Fault, FaultKind};
 
-/// Our own kernel behind copies, casts and strided fills; compiled by the same compiler as a candidate's.
-pub const STEP_MODULE: &str = include_str!("strided_copy.py");
+/// Our own kernels: the one behind copies, casts and strided fills, and the one that digests results. Compiled by the
+/// same compiler as a candidate's.
+pub const STEP_MODULE: &str = include_str!("steps.py");
 const BLOCK: u64 = 1024;
+/// Words that one program of the digest kernel reads.
+pub(crate) const DIGEST_BLOCK: u64 = 4096;
 const MAX_RANK: usize = 6;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -19,6 +22,17 @@ pub(crate) struct Program {
     pub(crate) buffers: Vec<u64>,
     pub(crate) kernels: Vec<Loadable>,
     pub(crate) ops: Vec<Op>,
+}
+
+impl Program {
+    /// Kernel and line of each launch.
+    pub(crate) fn launches(&self) -> Vec<(String, u32)> {
+        let launch = |op: &Op| match op {
+            Op::Launch { kernel, line, .. } => Some((self.kernels[*kernel].entry.clone(), *line)),
+            Op::Upload { .. } | Op::Set { .. } => None,
+        };
+        self.ops.iter().filter_map(launch).collect()
+    }
 }
 
 /// A cubin with what a launch of it needs.
@@ -102,6 +116,24 @@ pub fn step_kernels(plan: &Plan) -> Vec<KernelSpec> {
         }
     }
     specs
+}
+
+/// The kernel that digests results on a GPU.
+pub fn digest_kernel() -> KernelSpec {
+    let param = |name: &str, ty: &str| Param { name: name.into(), ty: ty.into() };
+    KernelSpec {
+        function: "digest".into(),
+        params: vec![
+            param("src", "*i32"),
+            param("n", "i64"),
+            param("key", "i64"),
+            param("out", "*i64"),
+            param("BLOCK", "constexpr"),
+        ],
+        constexprs: [("4".into(), Constexpr::Number { value: Number::Int(DIGEST_BLOCK as i64) })].into(),
+        attrs: Default::default(),
+        options: LaunchOptions { num_warps: 8, ..LaunchOptions::default() },
+    }
 }
 
 /// The dtypes that a step copies between on a GPU, if it needs the copy kernel.
@@ -210,9 +242,15 @@ impl<'a> Lowering<'a> {
     }
 
     fn load(&mut self, executable: &Executable<'_>) {
+        let loadable = self.loadable(executable);
+        self.program.kernels.push(loadable);
+    }
+
+    /// Puts a kernel's image among the blobs.
+    pub(crate) fn loadable(&mut self, executable: &Executable<'_>) -> Loadable {
         let kernel = executable.kernel;
         self.blobs.push(executable.binary.to_vec());
-        self.program.kernels.push(Loadable {
+        Loadable {
             blob: self.blobs.len() - 1,
             entry: kernel.entry.clone(),
             threads: kernel.threads,
@@ -220,7 +258,16 @@ impl<'a> Lowering<'a> {
             options: executable.spec.options.clone(),
             global_scratch: kernel.global_scratch,
             profile_scratch: kernel.profile_scratch,
-        });
+        }
+    }
+
+    /// Puts the contents of buffers among the blobs.
+    pub(crate) fn contents(&mut self, contents: &[Option<Vec<u8>>]) -> Vec<Option<usize>> {
+        let mut blob = |bytes: &Vec<u8>| {
+            self.blobs.push(bytes.clone());
+            self.blobs.len() - 1
+        };
+        contents.iter().map(|bytes| bytes.as_ref().map(&mut blob)).collect()
     }
 
     fn lower(&mut self, step: &Step, number: usize) -> Result<(), Fault> {

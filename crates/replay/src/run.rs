@@ -48,8 +48,6 @@ pub struct RunResult {
     pub atomics: bool,
     /// A masked load without `other` left lanes undefined.
     pub undefined_lanes: bool,
-    /// Device time of the whole plan in microseconds, where the device has a clock.
-    pub device_us: Option<f64>,
 }
 
 /// A value that no result should depend on.

@@ -4,30 +4,84 @@ use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::program::Program;
+use crate::program::{Loadable, Program};
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Request {
+pub(crate) enum Request {
+    /// Execute a program once, in fresh memory.
+    Run {
+        program: Program,
+        /// Blob with the first contents of each buffer of the program; none is poison.
+        contents: Vec<Option<usize>>,
+        poison: u8,
+        /// Buffers to send back.
+        read_back: Vec<usize>,
+    },
+    /// Make a program ready to be timed, in place of the one before.
+    Prepare(Prepare),
+    /// Time the prepared program.
+    Time {
+        calls: u32,
+        /// Whether the second-level cache is flushed before each call.
+        cold: bool,
+        /// Whether to time each launch by itself, too.
+        launches: bool,
+        /// Whether to send back the results of the last call.
+        read_back: bool,
+    },
+    /// Bytes a second that a copy within the device's memory moves, read and written together.
+    CopyRate,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Prepare {
     pub(crate) program: Program,
-    /// Blob with the first contents of each buffer of the program; none is poison.
-    pub(crate) contents: Vec<Option<usize>>,
+    /// First contents of each buffer as in [`Request::Run`], for each set of inputs. Calls take the sets in turn.
+    pub(crate) sets: Vec<Vec<Option<usize>>>,
     pub(crate) poison: u8,
-    /// Buffers to send back.
-    pub(crate) read_back: Vec<usize>,
-    /// Further executions to time, each after a flush of the second-level cache.
-    pub(crate) timed_calls: u32,
+    /// Buffers that hold results: sent back once for each set, digested after each timed call.
+    pub(crate) results: Vec<usize>,
+    /// The kernel that digests, with its secret key.
+    pub(crate) digest: Loadable,
+    pub(crate) key: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Response {
-    /// Buffer beside which a guard zone was written.
-    pub(crate) guard: Option<usize>,
-    /// Device time of each timed call in microseconds.
-    pub(crate) times_us: Vec<f64>,
-    pub(crate) failure: Option<Failure>,
+pub(crate) enum Response {
+    /// The buffers follow.
+    Ran {
+        /// Buffer beside which a guard zone was written.
+        guard: Option<usize>,
+    },
+    /// The results follow, set by set.
+    Prepared {
+        guard: Option<usize>,
+        /// Of the results of each set.
+        digests: Vec<u64>,
+    },
+    Timed {
+        guard: Option<usize>,
+        calls: Vec<Call>,
+    },
+    Rate(f64),
+    /// The process ends after it.
+    Failed(Failure),
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+/// One timed call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// Which set of inputs it had.
+    pub set: usize,
+    /// Device time in microseconds.
+    pub us: f64,
+    /// Of each launch of the program in its order, where that was asked for.
+    pub launches_us: Vec<f64>,
+    /// Of its results.
+    pub digest: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Failure {
     /// Name of the driver's result code, such as `CUDA_ERROR_ILLEGAL_ADDRESS`.
     pub(crate) code: String,

@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use tilewright_contract::{CompiledKernel, Constexpr, KernelSpec, LaunchOptions, Number, Plan, Step, VerdictKind};
-use tilewright_replay::{CpuDevice, Executable, Fault, FaultKind, Run, RunResult, STEP_MODULE, step_kernels};
+use tilewright_contract::{
+    Choice, CompiledKernel, Constexpr, KernelSpec, LaunchOptions, Number, Plan, Step, VerdictKind,
+};
+use tilewright_replay::{
+    CpuDevice, Executable, Fault, FaultKind, Run, RunResult, STEP_MODULE, digest_kernel, step_kernels,
+};
 use tilewright_stage::{Compiled, Trace};
 
 use crate::draft::{Draft, Stop};
@@ -130,6 +134,19 @@ impl BuiltPlan {
         self.kernels.iter().any(|built| built.kernel.ttir.contains("tt.elementwise_inline_asm"))
     }
 
+    /// The plan's kernels and our own, for a GPU.
+    pub(crate) fn executables(&self) -> (Vec<Executable<'_>>, Vec<Executable<'_>>) {
+        let kernels = self.plan.kernels.iter().zip(&self.kernels).map(|(spec, built)| built.executable(spec));
+        let steps = self.steps.iter().map(|(spec, built)| built.executable(spec));
+        (kernels.collect(), steps.collect())
+    }
+
+    /// Each autotuner with the configuration that this plan takes of it.
+    pub(crate) fn choices(&self) -> String {
+        let named = |choice: &Choice| format!("{} under {}", choice.function, choice.config);
+        self.plan.choices.iter().map(named).collect::<Vec<_>>().join("; ")
+    }
+
     /// The device that runs this plan.
     pub(crate) fn device<'a>(&'a self, verifier: &'a Verifier) -> impl Replay + 'a {
         PlanDevice { built: self, verifier }
@@ -152,9 +169,7 @@ impl Replay for PlanDevice<'_> {
         if let Some(cpu) = &self.built.cpu {
             return cpu.run(plan, run);
         }
-        let kernels = plan.kernels.iter().zip(&self.built.kernels).map(|(spec, built)| built.executable(spec));
-        let steps = self.built.steps.iter().map(|(spec, built)| built.executable(spec));
-        let (kernels, steps): (Vec<_>, Vec<_>) = (kernels.collect(), steps.collect());
+        let (kernels, steps) = self.built.executables();
         let lost = || Fault::new(FaultKind::Infrastructure, "no GPU was asked for");
         self.verifier.cuda(|device| device.run(plan, &kernels, &steps, run)).ok_or_else(lost)?
     }
@@ -170,7 +185,7 @@ impl Built {
         Ok(Self { binary, assembly: read(&compiled.asm)?, kernel: compiled.kernel })
     }
 
-    fn executable<'a>(&'a self, spec: &'a KernelSpec) -> Executable<'a> {
+    pub(crate) fn executable<'a>(&'a self, spec: &'a KernelSpec) -> Executable<'a> {
         Executable { spec, kernel: &self.kernel, binary: &self.binary }
     }
 }
@@ -182,6 +197,14 @@ fn compile(verifier: &Verifier, module: &str, specs: &[KernelSpec], draft: &mut 
     let compiled = compiled.into_iter().collect::<Result<Vec<_>, _>>()?;
     draft.spent("compile", start.elapsed().as_secs_f64(), compiled.iter().all(|compiled| compiled.cached));
     compiled.into_iter().map(|compiled| Built::new(verifier, compiled)).collect()
+}
+
+/// The kernel that digests results on a GPU, compiled.
+pub(crate) fn digest_build(verifier: &Verifier, draft: &mut Draft) -> Result<(KernelSpec, Built), Stop> {
+    let spec = digest_kernel();
+    let built = compile(verifier, STEP_MODULE, std::slice::from_ref(&spec), draft)?;
+    let built = built.into_iter().next().ok_or_else(|| Stop::infrastructure("no kernel to digest with"))?;
+    Ok((spec, built))
 }
 
 fn step_builds(verifier: &Verifier, plan: &Plan, draft: &mut Draft) -> Result<Vec<(KernelSpec, Built)>, Stop> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use tilewright_contract::{
-    BufferSource, CallData, CaseSignature, Dtype, ExpectedTensor, LaunchCost, Plan, Reason, TensorRef, Trial,
+    Buffer, BufferSource, CallData, CaseSignature, Dtype, ExpectedTensor, LaunchCost, Plan, Reason, TensorRef, Trial,
     VerdictKind,
 };
 use tilewright_replay::{Contents, Defective, Fault, FaultKind, Run, RunResult, initial_contents, writer};
@@ -52,7 +52,6 @@ pub(crate) struct Observation<'a> {
 #[derive(Default)]
 pub(crate) struct TrialOutcome<'a> {
     pub(crate) observations: Vec<Observation<'a>>,
-    pub(crate) device_us: Option<f64>,
     /// Of the first call.
     pub(crate) costs: Vec<LaunchCost>,
     pub(crate) notes: Vec<String>,
@@ -75,6 +74,32 @@ impl<'a> TrialRun<'a, '_> {
     pub(crate) fn state(&self) -> BTreeMap<String, Vec<u8>> {
         let named = self.signature.state.iter().zip(&self.trial.state);
         named.map(|(named, blob)| (named.name.clone(), self.oracle.bytes(*blob).to_vec())).collect()
+    }
+
+    /// The first call by itself, and what it starts from.
+    pub(crate) fn first(&self) -> Result<(Run, Contents), Stop> {
+        let inputs = self.trial.calls.first().map_or_else(Vec::new, |call| self.inputs(call));
+        let contents = Contents { inputs, state: self.state(), constants: self.constants.clone() };
+        Ok((self.run(0, &contents)?, contents))
+    }
+
+    /// What a first call left behind, to be judged; the result's buffers need only hold what is observed.
+    pub(crate) fn observed_first(&self, contents: &Contents, result: &RunResult) -> Result<TrialOutcome<'a>, Stop> {
+        let mut outcome = TrialOutcome::default();
+        if let Some(call) = self.trial.calls.first() {
+            self.observe(0, call, contents, result, &mut outcome)?;
+        }
+        Ok(outcome)
+    }
+
+    /// The buffers in which a call leaves what is compared.
+    pub(crate) fn observed_buffers(&self) -> Vec<usize> {
+        let outputs: Vec<usize> = self.observed().into_iter().map(|(_, tensor)| tensor.buffer).collect();
+        let kept = |(at, buffer): (usize, &Buffer)| {
+            let carried = matches!(buffer.source, BufferSource::Input { .. } | BufferSource::State { .. });
+            (carried || outputs.contains(&at)).then_some(at)
+        };
+        self.plan.buffers.iter().enumerate().filter_map(kept).collect()
     }
 
     pub(crate) fn inputs(&self, call: &CallData) -> Vec<Vec<u8>> {
@@ -121,9 +146,6 @@ impl<'a> TrialRun<'a, '_> {
         let contents = Contents { inputs: self.inputs(call), state: state.clone(), constants: constants.clone() };
         let run = self.run(number, &contents)?;
         let result = self.device.replay(self.plan, &run)?;
-        if outcome.device_us.is_none() {
-            outcome.device_us = result.device_us;
-        }
         if number == 0 {
             outcome.costs.clone_from(&result.costs);
         }

@@ -19,6 +19,7 @@ mod pipeline;
 mod problem;
 mod sanitize;
 mod target;
+mod timing;
 mod weights;
 
 pub use batch::{Group, batch};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tilewright_contract::{Finding, Opinion, OracleCase, Reason, Tier, Timing, Trial, Verdict, VerdictKind};
+use tilewright_contract::{Finding, Opinion, OracleCase, Reason, Tier, Trial, Verdict, VerdictKind};
 use tilewright_judge::{Judged, OWN_CASE, Tally, check_output};
 use tilewright_replay::cuda::CudaDevice;
 use tilewright_screen::Cut;
@@ -19,13 +19,10 @@ use crate::options::{Mode, Options};
 use crate::problem::{OracleSet, Problem, identify};
 use crate::target::Device;
 use crate::weights::Weights;
-use crate::{coverage, direct, judging, keep};
+use crate::{coverage, direct, judging, keep, timing};
 
 /// Autotune configurations of a candidate that are traced, compiled and, on a CPU, executed.
 const MAX_VARIANTS: u32 = 64;
-
-/// Executions of a plan that are timed on a GPU.
-const TIMED_CALLS: u32 = 20;
 
 /// How long the emulator may take over the smallest case of a candidate that is verified on a GPU.
 const EMULATION: Duration = Duration::from_secs(20);
@@ -59,7 +56,7 @@ impl Verifier {
     pub fn new(stage: Stage, options: Options) -> Self {
         let cuda = match options.device {
             Device::Cpu => None,
-            Device::Cuda(ordinal) => Some(Mutex::new(CudaDevice::new(ordinal, TIMED_CALLS))),
+            Device::Cuda(ordinal) => Some(Mutex::new(CudaDevice::new(ordinal))),
         };
         Self { stage, options, cuda, reviewer: None }
     }
@@ -102,7 +99,13 @@ impl Verifier {
             self.emulate_smallest(&candidate, &build, &weights, draft)?;
         }
         let judged = self.replay(&candidate, &build, &weights, draft)?;
-        draft.judged(judged, &weights)
+        draft.judged(judged, &weights)?;
+        if self.cuda.is_some() {
+            let start = Instant::now();
+            draft.verdict.timing = timing::time(self, &candidate, &build, &weights, draft)?;
+            draft.spent("time", start.elapsed().as_secs_f64(), false);
+        }
+        Ok(())
     }
 
     /// A candidate that the screen does not refuse.
@@ -174,9 +177,6 @@ impl Verifier {
         for (trial, outcome) in trials.iter().zip(outcomes) {
             let outcome = outcome.map_err(|stop| trial.place(stop))?;
             outcome.notes.iter().for_each(|note| draft.note(note.clone()));
-            if let Some(device_us) = outcome.device_us.filter(|_| draft.verdict.timing.is_none()) {
-                draft.verdict.timing = Some(Timing { device_us, calls: TIMED_CALLS });
-            }
             if draft.verdict.costs.is_empty() {
                 draft.verdict.costs.clone_from(&outcome.costs);
             }

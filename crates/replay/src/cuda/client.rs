@@ -9,14 +9,12 @@ use tilewright_contract::Plan;
 
 use crate::program::{Executable, Lowering};
 use crate::run::{Fault, FaultKind, Run, RunResult};
-use crate::wire::{Failure, Request, Response, receive, send};
+use crate::wire::{Call, Failure, Prepare, Request, Response, receive, send};
 
 /// A GPU, driven through an executor process that is killed at a deadline and replaced after a fault.
 pub struct CudaDevice {
     ordinal: usize,
     process: Option<Executor>,
-    /// Executions timed after a correct one; 0 for none.
-    timed_calls: u32,
 }
 
 struct Executor {
@@ -25,9 +23,30 @@ struct Executor {
     responses: Receiver<std::io::Result<(Response, Vec<Vec<u8>>)>>,
 }
 
+/// What a program did when it was made ready to be timed: once on each set of inputs, untimed.
+pub struct Prepared {
+    /// Kernel and line of each launch, our own copies among them, in the order in which they are timed.
+    pub launches: Vec<(String, u32)>,
+    /// For each set, the final bytes of each buffer that was asked for.
+    pub results: Vec<Vec<Vec<u8>>>,
+    /// For each set, the digest of these buffers.
+    pub digests: Vec<u64>,
+}
+
+/// Calls to be timed one after the other.
+#[derive(Debug, Clone, Copy)]
+pub struct Block {
+    pub calls: u32,
+    /// The second-level cache is flushed before each call.
+    pub cold: bool,
+    /// Each launch is timed by itself, too.
+    pub launches: bool,
+    pub read_back: bool,
+}
+
 impl CudaDevice {
-    pub fn new(ordinal: usize, timed_calls: u32) -> Self {
-        Self { ordinal, process: None, timed_calls }
+    pub fn new(ordinal: usize) -> Self {
+        Self { ordinal, process: None }
     }
 
     /// Executes a plan; `kernels` in the plan's order, `steps` as [`crate::step_kernels`] asked for.
@@ -39,26 +58,69 @@ impl CudaDevice {
         run: &Run,
     ) -> Result<RunResult, Fault> {
         let mut lowering = Lowering::new(plan, kernels, steps, run.seed)?;
-        let mut contents = Vec::new();
-        for bytes in &run.contents {
-            contents.push(bytes.as_ref().map(|bytes| {
-                lowering.blobs.push(bytes.clone());
-                lowering.blobs.len() - 1
-            }));
-        }
-        let request = Request {
+        let contents = lowering.contents(&run.contents);
+        let request = Request::Run {
             program: lowering.program,
             contents,
             poison: run.poison,
             read_back: (0..plan.buffers.len()).collect(),
-            timed_calls: self.timed_calls,
         };
-        let (response, buffers) = self.exchange(&request, &lowering.blobs, run.deadline)?;
-        if let Some(buffer) = response.guard {
-            let message = format!("the guard zone beside buffer {buffer} was written: a store out of bounds");
-            return Err(Fault::new(FaultKind::Guard, message));
+        match self.exchange(&request, &lowering.blobs, run.deadline)? {
+            (Response::Ran { guard }, buffers) => {
+                intact(guard)?;
+                Ok(RunResult { buffers, ..RunResult::default() })
+            }
+            _ => Err(confused()),
         }
-        Ok(RunResult { buffers, device_us: median(response.times_us), ..RunResult::default() })
+    }
+
+    /// Makes a plan ready to be timed, in place of the one before, and runs it once on each set of inputs.
+    ///
+    /// The sets are the contents of `runs`; seed, poison and deadline are those of the first one. `results` are the
+    /// buffers that hold results. `digest` is the kernel of [`crate::digest_kernel`].
+    pub fn prepare(
+        &mut self,
+        plan: &Plan,
+        (kernels, steps, digest): (&[Executable<'_>], &[Executable<'_>], &Executable<'_>),
+        runs: &[Run],
+        results: &[usize],
+    ) -> Result<Prepared, Fault> {
+        let first = runs.first().ok_or_else(|| infrastructure("nothing to time"))?;
+        let mut lowering = Lowering::new(plan, kernels, steps, first.seed)?;
+        let launches = lowering.program.launches();
+        let request = Request::Prepare(Prepare {
+            sets: runs.iter().map(|run| lowering.contents(&run.contents)).collect(),
+            digest: lowering.loadable(digest),
+            program: lowering.program,
+            poison: first.poison,
+            results: results.to_vec(),
+            key: rand::random(),
+        });
+        match self.exchange(&request, &lowering.blobs, first.deadline)? {
+            (Response::Prepared { guard, digests }, buffers) => {
+                intact(guard)?;
+                let sets = buffers.chunks(results.len().max(1)).map(<[Vec<u8>]>::to_vec);
+                Ok(Prepared { launches, results: sets.collect(), digests })
+            }
+            _ => Err(confused()),
+        }
+    }
+
+    /// Times some calls of the prepared plan. With `read_back`, gives the results of the last one.
+    pub fn time(&mut self, block: Block, deadline: Option<Instant>) -> Result<(Vec<Call>, Vec<Vec<u8>>), Fault> {
+        let Block { calls, cold, launches, read_back } = block;
+        match self.exchange(&Request::Time { calls, cold, launches, read_back }, &[], deadline)? {
+            (Response::Timed { guard, calls }, results) => intact(guard).map(|()| (calls, results)),
+            _ => Err(confused()),
+        }
+    }
+
+    /// Bytes a second that a copy within the GPU's memory moves, read and written together.
+    pub fn copy_rate(&mut self) -> Result<f64, Fault> {
+        match self.exchange(&Request::CopyRate, &[], None)? {
+            (Response::Rate(rate), _) => Ok(rate),
+            _ => Err(confused()),
+        }
     }
 
     fn exchange(
@@ -67,29 +129,38 @@ impl CudaDevice {
         blobs: &[Vec<u8>],
         deadline: Option<Instant>,
     ) -> Result<(Response, Vec<Vec<u8>>), Fault> {
-        let infrastructure = |what: String| Fault::new(FaultKind::Infrastructure, what);
-        if self.process.is_none() {
-            self.process = Some(Executor::spawn(self.ordinal).map_err(|error| {
+        let executor = match self.process.take() {
+            Some(executor) => executor,
+            None => Executor::spawn(self.ordinal).map_err(|error| {
                 infrastructure(format!("failed to start the executor of cuda:{}: {error}", self.ordinal))
-            })?);
+            })?,
+        };
+        let executor = self.process.insert(executor);
+        let answer = executor.ask(request, blobs, deadline).and_then(|answer| match answer {
+            (Response::Failed(failure), _) => Err(fault(failure)),
+            answer => Ok(answer),
+        });
+        if answer.is_err() {
+            // The process has answered its last, or hangs: its context is gone.
+            self.process = None;
         }
-        let Some(executor) = self.process.as_mut() else { return Err(infrastructure("no executor".into())) };
-        let answer = executor.ask(request, blobs, deadline);
-        match answer {
-            Ok((Response { failure: None, guard, times_us }, buffers)) => {
-                Ok((Response { failure: None, guard, times_us }, buffers))
-            }
-            Ok((Response { failure: Some(failure), .. }, _)) => {
-                // The process has answered its last: its context is gone.
-                self.process = None;
-                Err(fault(failure))
-            }
-            Err(fault) => {
-                self.process = None;
-                Err(fault)
-            }
-        }
+        answer
     }
+}
+
+fn infrastructure(what: impl Into<String>) -> Fault {
+    Fault::new(FaultKind::Infrastructure, what)
+}
+
+fn confused() -> Fault {
+    infrastructure("the executor process answered another question")
+}
+
+fn intact(guard: Option<usize>) -> Result<(), Fault> {
+    guard.map_or(Ok(()), |buffer| {
+        let message = format!("the guard zone beside buffer {buffer} was written: a store out of bounds");
+        Err(Fault::new(FaultKind::Guard, message))
+    })
 }
 
 impl Executor {
@@ -112,9 +183,7 @@ impl Executor {
         blobs: &[Vec<u8>],
         deadline: Option<Instant>,
     ) -> Result<(Response, Vec<Vec<u8>>), Fault> {
-        let lost = |error: std::io::Error| {
-            Fault::new(FaultKind::Infrastructure, format!("the executor process was lost: {error}"))
-        };
+        let lost = |error: std::io::Error| infrastructure(format!("the executor process was lost: {error}"));
         send(&mut self.input, request, blobs).map_err(lost)?;
         let left = deadline.map_or(Duration::from_secs(600), |at| at.saturating_duration_since(Instant::now()));
         match self.responses.recv_timeout(left) {
@@ -162,9 +231,4 @@ fn fault(failure: Failure) -> Fault {
         _ => FaultKind::Infrastructure,
     };
     Fault { kind, message: format!("{}: {}", failure.what, failure.code), line: failure.line }
-}
-
-fn median(mut times: Vec<f64>) -> Option<f64> {
-    times.sort_by(f64::total_cmp);
-    times.get(times.len() / 2).copied()
 }

@@ -1,9 +1,12 @@
-//! The CUDA side: a process per GPU that runs programs ([`executor`]), and its client.
+//! The CUDA side: a process per GPU that runs and times programs ([`executor`]), and its client.
 
+mod arena;
 mod client;
+mod clock;
 mod driver;
 mod executor;
+mod kernels;
 
-pub use client::CudaDevice;
+pub use client::{Block, CudaDevice, Prepared};
 pub use driver::{DeviceInfo, devices};
 pub use executor::serve;

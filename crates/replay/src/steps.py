@@ -44,3 +44,17 @@ def strided_copy(
     tl.store(
         dst + (c0 * t0 + c1 * t1 + c2 * t2 + c3 * t3 + c4 * t4 + c5 * t5), value.to(dst.dtype.element_ty), mask=inside
     )
+
+
+@triton.jit
+def digest(src, n, key, out, BLOCK: tl.constexpr):
+    """Adds to `out` a keyed digest of `n` 32-bit words: a sum over mixed words, so that the order of programs is no matter."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < n
+    word = tl.load(src + i, mask=inside, other=0).to(tl.uint64) & 0xFFFFFFFF
+    # The position in, then the finaliser of splitmix64 (Steele, Lea and Flood 2014).
+    mixed = (word + key.to(tl.uint64)) ^ (i.to(tl.uint64) * 0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9
+    mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB
+    mixed = mixed ^ (mixed >> 31)
+    tl.atomic_add(out, tl.sum(tl.where(inside, mixed, 0)).to(tl.int64, bitcast=True))

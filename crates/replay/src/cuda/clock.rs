@@ -1,0 +1,258 @@
+//! The device's clock: a program recorded as a graph, and timed on inputs that are put back before each call.
+
+use super::arena::Arena;
+use super::driver::{Context, Event, Graph, Memory};
+use super::kernels::{Kernel, Modules};
+use crate::program::{DIGEST_BLOCK, Loadable, Op, Program};
+use crate::wire::{Call, Failure, Prepare};
+
+type Result<T> = std::result::Result<T, Failure>;
+
+/// The second-level cache is flushed by writing this many times its size.
+const FLUSH_FACTOR: u64 = 2;
+
+/// A program that is ready to be timed.
+pub(super) struct Clock {
+    arena: Arena,
+    /// Contents of the buffers for each set of inputs; what has none is poison.
+    sets: Vec<Vec<Option<Memory>>>,
+    poison: u8,
+    /// What the host writes in the course of the program, where an operation is an upload.
+    literals: Vec<Option<Memory>>,
+    program: Program,
+    kernels: Vec<Kernel>,
+    results: Vec<usize>,
+    digest: Kernel,
+    key: u64,
+    flush: Memory,
+    /// The whole program.
+    graph: Graph,
+    /// The same with an event before the first launch and one after each.
+    marked: Option<(Graph, Vec<Event>)>,
+    /// Calls so far: they take the sets in turn.
+    calls: usize,
+}
+
+/// What the untimed calls did.
+pub(super) struct FirstCalls {
+    /// The buffers that hold results, set by set.
+    pub(super) results: Vec<Vec<u8>>,
+    /// One for each set.
+    pub(super) digests: Vec<u64>,
+    /// A buffer beside which a guard zone was written.
+    pub(super) guard: Option<usize>,
+}
+
+impl Clock {
+    /// Loads the program and its inputs, and runs it once on each set, untimed.
+    pub(super) fn new(
+        context: &Context,
+        modules: &mut Modules,
+        prepare: Prepare,
+        blobs: &[Vec<u8>],
+    ) -> Result<(Self, FirstCalls)> {
+        let Prepare { program, sets, poison, results, digest, key } = prepare;
+        let kernels = Kernel::load_all(context, modules, &program, blobs)?;
+        let arena = Arena::new(context, &program.buffers, poison)?;
+        let literals = program.ops.iter().map(|op| literal(context, op, blobs)).collect::<Result<Vec<_>>>()?;
+        let sets = sets.iter().map(|set| upload_all(context, set, blobs)).collect::<Result<Vec<_>>>()?;
+        let digest = digest_kernel(context, modules, digest, blobs)?;
+        let flush = context.alloc(context.cache_bytes()?.max(1 << 20) * FLUSH_FACTOR)?;
+        let graph = Graph::record(context, || play(context, &program, &kernels, &literals, &arena, &mut || Ok(())))?;
+        let clock = Self {
+            arena,
+            sets,
+            poison,
+            literals,
+            program,
+            kernels,
+            results,
+            digest,
+            key,
+            flush,
+            graph,
+            marked: None,
+            calls: 0,
+        };
+        let mut first = FirstCalls { results: Vec::new(), digests: Vec::new(), guard: None };
+        for set in 0..clock.sets.len() {
+            clock.restore(context, set)?;
+            clock.graph.launch(context)?;
+            context.synchronize()?;
+            let slots = clock.digest_slots(context, 1)?;
+            clock.put_digest(context, &slots, 0)?;
+            first.digests.extend(read_words(context, &slots, 1)?);
+            first.results.extend(clock.results()?);
+        }
+        first.guard = clock.arena.broken_guard()?;
+        Ok((clock, first))
+    }
+
+    /// What the last call left in the buffers that hold results.
+    pub(super) fn results(&self) -> Result<Vec<Vec<u8>>> {
+        self.results.iter().map(|&buffer| self.arena.download(buffer)).collect()
+    }
+
+    /// Times some calls. All are put into the stream before the first is waited for, so that the device never idles.
+    pub(super) fn time(
+        &mut self,
+        context: &Context,
+        calls: u32,
+        cold: bool,
+        launches: bool,
+    ) -> Result<(Vec<Call>, Option<usize>)> {
+        let slots = self.digest_slots(context, calls)?;
+        if launches && self.marked.is_none() {
+            self.marked = Some(self.record_marked(context)?);
+        }
+        let mut timed = Vec::new();
+        for at in 0..calls {
+            let set = self.calls % self.sets.len();
+            self.calls += 1;
+            self.restore(context, set)?;
+            if cold {
+                let words = self.flush.size() / 4;
+                self.flush.set(context, 0, at, 4, words)?;
+            }
+            let (start, end) = (Event::new()?, Event::new()?);
+            start.record(context)?;
+            match self.marked.as_ref().filter(|_| launches) {
+                Some((graph, _)) => graph.launch(context)?,
+                None => self.graph.launch(context)?,
+            }
+            end.record(context)?;
+            self.put_digest(context, &slots, u64::from(at))?;
+            let launches_us = match self.marked.as_ref().filter(|_| launches) {
+                // The events inside are the graph's: they are read before it runs again.
+                Some((_, events)) => {
+                    events.windows(2).map(|pair| pair[1].since(&pair[0])).collect::<Result<Vec<_>>>()?
+                }
+                None => Vec::new(),
+            };
+            timed.push((set, start, end, launches_us));
+        }
+        let digests = read_words(context, &slots, u64::from(calls))?;
+        let calls = timed.into_iter().zip(digests).map(|((set, start, end, launches_us), digest)| {
+            Ok(Call { set, us: end.since(&start)?, launches_us, digest })
+        });
+        let calls = calls.collect::<Result<Vec<_>>>()?;
+        Ok((calls, self.arena.broken_guard()?))
+    }
+
+    /// Every buffer as it was before the first call.
+    fn restore(&self, context: &Context, set: usize) -> Result<()> {
+        for (buffer, contents) in self.sets[set].iter().enumerate() {
+            match contents {
+                Some(bytes) => self.arena.copy(context, buffer, 0, (bytes, 0, bytes.size()))?,
+                None => self.arena.poison(context, buffer, self.poison)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn record_marked(&self, context: &Context) -> Result<(Graph, Vec<Event>)> {
+        let launches = self.program.ops.iter().filter(|op| matches!(op, Op::Launch { .. })).count();
+        let events = (0..=launches).map(|_| Event::new()).collect::<Result<Vec<_>>>()?;
+        let mut next = events.iter();
+        let mut mark = || next.next().map_or(Ok(()), |event| event.record_inside(context));
+        let graph = Graph::record(context, || {
+            mark()?;
+            play(context, &self.program, &self.kernels, &self.literals, &self.arena, &mut mark)
+        })?;
+        Ok((graph, events))
+    }
+
+    fn digest_slots(&self, context: &Context, calls: u32) -> Result<Memory> {
+        let slots = context.alloc(u64::from(calls) * 8)?;
+        slots.set(context, 0, 0, 4, u64::from(calls) * 2)?;
+        Ok(slots)
+    }
+
+    /// Puts the digest of all results into the slot of a call. The bytes behind a buffer up to a whole word belong to a
+    /// guard zone, and are known.
+    fn put_digest(&self, context: &Context, slots: &Memory, call: u64) -> Result<()> {
+        for (at, &buffer) in self.results.iter().enumerate() {
+            let words = self.arena.size(buffer).div_ceil(4);
+            let key = self.key.wrapping_add(0xD134_2543_DE82_EF95_u64.wrapping_mul(at as u64));
+            let values = [self.arena.address(buffer, 0), words, key, slots.address + call * 8];
+            let grid = [u32::try_from(words.div_ceil(DIGEST_BLOCK)).unwrap_or(u32::MAX), 1, 1];
+            let values = values.iter().map(|value| value.to_le_bytes().to_vec()).collect();
+            self.digest.launch_values(context, grid, values)?;
+        }
+        Ok(())
+    }
+}
+
+/// The operations of a program in their order; `after_launch` comes after each launch.
+fn play(
+    context: &Context,
+    program: &Program,
+    kernels: &[Kernel],
+    literals: &[Option<Memory>],
+    arena: &Arena,
+    after_launch: &mut dyn FnMut() -> Result<()>,
+) -> Result<()> {
+    for (op, literal) in program.ops.iter().zip(literals) {
+        match op {
+            Op::Launch { kernel, grid, params, line } => {
+                let launched = kernels[*kernel].launch(context, *grid, params, arena);
+                launched.map_err(|failure| Failure { line: Some(*line), ..failure })?;
+                after_launch()?;
+            }
+            Op::Set { buffer, offset, pattern, width, count } => {
+                arena.set(context, (*buffer, *offset), (*pattern, *width, *count))?;
+            }
+            Op::Upload { buffer, offset, .. } => {
+                if let Some(bytes) = literal {
+                    arena.copy(context, *buffer, *offset, (bytes, 0, bytes.size()))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn literal(context: &Context, op: &Op, blobs: &[Vec<u8>]) -> Result<Option<Memory>> {
+    let Op::Upload { blob, .. } = op else { return Ok(None) };
+    upload(context, &blobs[*blob]).map(Some)
+}
+
+fn upload_all(context: &Context, set: &[Option<usize>], blobs: &[Vec<u8>]) -> Result<Vec<Option<Memory>>> {
+    set.iter().map(|blob| blob.map(|blob| upload(context, &blobs[blob])).transpose()).collect()
+}
+
+fn upload(context: &Context, bytes: &[u8]) -> Result<Memory> {
+    let memory = context.alloc(bytes.len() as u64)?;
+    memory.upload(0, bytes)?;
+    Ok(memory)
+}
+
+fn digest_kernel(context: &Context, modules: &mut Modules, spec: Loadable, blobs: &[Vec<u8>]) -> Result<Kernel> {
+    let program = Program { buffers: Vec::new(), kernels: vec![spec], ops: Vec::new() };
+    let lost = || Failure { code: "NO_DIGEST".into(), what: "no kernel to digest with".into(), line: None };
+    Kernel::load_all(context, modules, &program, blobs)?.pop().ok_or_else(lost)
+}
+
+fn read_words(context: &Context, memory: &Memory, count: u64) -> Result<Vec<u64>> {
+    context.synchronize()?;
+    let bytes = memory.download(0, count * 8)?;
+    Ok(bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
+}
+
+/// Bytes a second that a copy within the device's memory moves, read and written together; the best of some copies of
+/// many times the second-level cache.
+pub(super) fn copy_rate(context: &Context) -> Result<f64> {
+    let bytes = (context.cache_bytes()?.max(32 << 20) * 16).min(context.free_bytes()? / 4);
+    let (from, to) = (context.alloc(bytes)?, context.alloc(bytes)?);
+    // Not zeros: memory that is all one value may be faster.
+    from.set(context, 0, 0x9E37_79B9, 4, bytes / 4)?;
+    let mut best = f64::INFINITY;
+    for _ in 0..10 {
+        let (start, end) = (Event::new()?, Event::new()?);
+        start.record(context)?;
+        to.copy(context, 0, &from, 0, bytes)?;
+        end.record(context)?;
+        best = best.min(end.since(&start)?);
+    }
+    Ok(2.0 * bytes as f64 / (best * 1e-6))
+}

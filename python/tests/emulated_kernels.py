@@ -69,3 +69,11 @@ def options_kernel(x_ptr, bias_ptr, scales, out_ptr, N: tl.constexpr):
 @triton.jit
 def count_kernel(count_ptr, N: tl.constexpr):
     tl.atomic_add(count_ptr + tl.arange(0, N), 1)
+
+
+@triton.jit
+def gather_kernel(addresses_ptr, extra, out_ptr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    source = tl.load(addresses_ptr + tl.program_id(0)).to(tl.pointer_type(tl.float32))
+    extra = extra.to(tl.pointer_type(tl.float32))
+    tl.store(out_ptr + tl.program_id(0) * N + at, tl.load(source + at) + tl.load(extra + at))

@@ -104,6 +104,18 @@ def test_none_and_tuples(bias: torch.Tensor | None) -> None:
     assert torch.equal(out, x * 2 + 3 + (0 if bias is None else bias))
 
 
+def test_addresses_in_tensors_and_numbers() -> None:
+    parts, extra, out = [torch.randn(20) for _ in range(3)], torch.randn(16), torch.zeros(48)
+    with tilewright.emulate():
+        addresses = torch.tensor([part[4:].data_ptr() for part in parts])
+        before = addresses.clone()
+        kernels.gather_kernel[(3,)](addresses, extra.data_ptr(), out, N=16)
+        with pytest.raises(KernelFault, match=r"load of 4 bytes at byte offset 80 of the tensor at 0x\w+ \(80 bytes\)"):
+            kernels.gather_kernel[(3,)](addresses, extra.data_ptr(), torch.zeros(96), N=32)
+    assert torch.equal(out, torch.cat([part[4:] + extra for part in parts]))
+    assert torch.equal(addresses, before)
+
+
 def test_an_empty_grid_launches_nothing_and_an_oversized_one_is_refused() -> None:
     count = torch.zeros(16, dtype=torch.int32)
     with tilewright.emulate():

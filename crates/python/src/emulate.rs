@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tilewright_emulate::{self as emulate, AllocId, Init, Kernel, Limits, Memory, shadow};
 
+use crate::addresses::Translation;
 use crate::finding::{defect, fault, report};
 
 /// What a fresh tensor's memory is filled with: NaN as float64, float32, float16, bfloat16 and float8_e5m2, and no
@@ -21,7 +22,7 @@ pub(crate) struct Emulated {
     kernel: Arc<Kernel>,
 }
 
-/// The memory of a tensor's storage, as the tuple `(label, bytes, written)`.
+/// The memory of a tensor's storage, as the tuple `(label, bytes, written, address, numbers)`.
 #[derive(FromPyObject)]
 pub(crate) struct Buffer(
     /// How messages name it.
@@ -29,6 +30,10 @@ pub(crate) struct Buffer(
     PyBuffer<u8>,
     /// One byte for each, 0 where nothing has written it; the storage is all written if this is None.
     Option<PyBuffer<u8>>,
+    /// Its address, where numbers may point there.
+    Option<u64>,
+    /// It holds 64-bit integers, which may be addresses.
+    bool,
 );
 
 /// How to run a launch.
@@ -117,17 +122,30 @@ impl Emulated {
     ) -> PyResult<Bound<'py, PyDict>> {
         let mut memory = Memory::new();
         let ids = buffers.iter().map(|buffer| load(py, buffer, &mut memory)).collect::<PyResult<Vec<_>>>()?;
-        let args = arguments(&args, &ids, &memory)?;
+        let mut inwards = Translation::default();
+        for (buffer, &id) in buffers.iter().zip(&ids) {
+            if let Some(real) = buffer.3 {
+                inwards.add(real, memory.bytes(id).len() as u64, memory.address(id, 0));
+            }
+        }
+        if !inwards.is_empty() {
+            let holding = buffers.iter().zip(&ids).filter(|(buffer, _)| buffer.4);
+            holding.for_each(|(_, &id)| inwards.numbers(memory.bytes_mut(id)));
+        }
+        let args = arguments(&args, &ids, &memory, &inwards)?;
         let seconds = options.seconds.map(Duration::try_from_secs_f64).transpose();
         let deadline = seconds.map_err(|error| PyValueError::new_err(error.to_string()))?.map(|it| Instant::now() + it);
         let Options { sanitise, reverse, go_on, threads, .. } = options;
         let limits = Limits { deadline, reverse, go_on, threads, bare: !sanitise, ..Limits::default() };
-        let (ended, memory) = py.detach(|| {
+        let (ended, mut memory) = py.detach(|| {
             let ended = emulate::launch(&self.kernel, grid, &args, &mut memory, &limits);
             (ended, memory)
         });
         for (buffer, &id) in buffers.iter().zip(&ids) {
             if !sanitise || written(&memory, id) {
+                if buffer.4 && !inwards.is_empty() {
+                    inwards.back().numbers(memory.bytes_mut(id));
+                }
                 buffer.1.copy_from_slice(py, memory.bytes(id))?;
             }
             if let Some(written) = &buffer.2 {
@@ -147,7 +165,7 @@ impl Emulated {
 
 /// A buffer as an allocation of the emulator.
 fn load(py: Python<'_>, buffer: &Buffer, memory: &mut Memory) -> PyResult<AllocId> {
-    let Buffer(label, bytes, written) = buffer;
+    let Buffer(label, bytes, written, ..) = buffer;
     let bytes = bytes.to_vec(py)?;
     let Some(written) = written else { return Ok(memory.alloc(label, bytes, Init::Written)) };
     let mut written = written.to_vec(py)?;
@@ -187,7 +205,12 @@ fn written(memory: &Memory, id: AllocId) -> bool {
     memory.shadow(id).iter().any(|&mark| !matches!(mark, shadow::HOST | shadow::UNWRITTEN))
 }
 
-fn arguments(args: &[Argument], ids: &[AllocId], memory: &Memory) -> PyResult<Vec<emulate::Arg>> {
+fn arguments(
+    args: &[Argument],
+    ids: &[AllocId],
+    memory: &Memory,
+    inwards: &Translation,
+) -> PyResult<Vec<emulate::Arg>> {
     let address = |buffer: usize, offset: u64| {
         let id = ids.get(buffer).ok_or_else(|| PyValueError::new_err(format!("there is no buffer {buffer}")))?;
         Ok::<_, PyErr>(memory.address(*id, offset))
@@ -197,7 +220,9 @@ fn arguments(args: &[Argument], ids: &[AllocId], memory: &Memory) -> PyResult<Ve
         match arg {
             Argument::Pointer(buffer, offset) => all.push(emulate::Arg::Pointer(address(*buffer, *offset)?)),
             Argument::Null => all.push(emulate::Arg::Pointer(0)),
-            Argument::Int(value) => all.push(emulate::Arg::Int(*value)),
+            Argument::Int(value) => {
+                all.push(emulate::Arg::Int(inwards.number(*value as u64).map_or(*value, |address| address as i64)));
+            }
             Argument::Float(value) => all.push(emulate::Arg::Float(*value)),
             Argument::Descriptor { buffer, offset, shape, strides, pad_nan } => {
                 let (shape, strides) = (shape.clone(), strides.clone());

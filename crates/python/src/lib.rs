@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use tilewright_cell::Prepared;
 
+mod addresses;
 mod emulate;
 mod finding;
 mod ledger;
@@ -16,6 +17,8 @@ pyo3::create_exception!(_core, ConfineError, PyRuntimeError, "A sandbox layer th
 mod _core {
     use super::*;
 
+    #[pymodule_export]
+    use super::addresses::pointed;
     #[pymodule_export]
     use super::emulate::{Emulated, poison};
     #[pymodule_export]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import inspect
 import operator
 import warnings
@@ -17,13 +18,14 @@ from tilewright import _core
 from tilewright.cell.make_ir import make_ir
 
 from .errors import KernelFault, KernelFaultWarning, Unsupported
-from .storage import memory
+from .storage import memory, memory_at
 
 if TYPE_CHECKING:
     from .context import Emulation
 
 _GRID_LIMITS = (2**31 - 1, 65_535, 65_535)
 _ABSENT = object()
+_ADDRESSES = (torch.int64, torch.uint64)
 
 
 def run(session: Emulation, fn: JITFunction, args: tuple[Any, ...], grid: Any, warmup: bool, kwargs: Any) -> Kernel:
@@ -144,14 +146,32 @@ class Arguments:
         for name, ty, value in zip(names, types, values, strict=True):
             self._add(name, ty, value)
 
-    def buffers(self) -> list[tuple[str, Any, Any]]:
-        """What the emulator takes for each storage."""
+    def buffers(self) -> list[tuple[str, Any, Any, int | None, bool]]:
+        """What the emulator takes for each storage: those of tensor arguments, and those that numbers point to."""
+        storages = self._session.storages
+        known = storages.exposed()
         result = []
-        for names, tensor, storage in self._storages:
-            facts = self._session.storages.find(tensor)
+        for key, (names, tensor, storage) in zip(self._index, self._storages, strict=True):
             label = "/".join(dict.fromkeys(names))
-            result.append((label, memory(storage), facts.written if facts else None))
+            numbers = bool(known) and tensor.dtype in _ADDRESSES
+            address = known[key][0] if key in known else None
+            facts = storages.find(tensor)
+            result.append((label, memory(storage), facts.written if facts else None, address, numbers))
+        others = {key: place for key, place in known.items() if key not in self._index}
+        for key in self._pointed(others, [buffer for _, buffer, _, _, numbers in result if numbers]):
+            address, length = others[key]
+            label = f"the tensor at {address:#x}"
+            result.append((label, memory_at(address, length), storages.written(key), address, False))
         return result
+
+    def _pointed(self, places: dict[int, tuple[int, int]], buffers: list[memoryview]) -> list[int]:
+        """Which storages numbers point to: those in arguments and those in tensors of integers."""
+        if not places:
+            return []
+        numbers = [value[1] for value in self.values if value[0] == "int" and 0 < value[1] < 2**63]
+        buffers = [*buffers, memoryview(array.array("q", numbers)).cast("B")]
+        keys, ranges = list(places), list(places.values())
+        return [keys[at] for at in sorted({at for buffer in buffers for at in _core.pointed(buffer, ranges)})]
 
     def _add(self, name: str, ty: Any, value: Any) -> None:
         if isinstance(ty, tuple):

@@ -39,6 +39,8 @@ class FreshMode(TorchFunctionMode):
         result = func(*args, **(kwargs or {}))
         if func in _FRESH:
             self._storages.fresh(result)
+        elif func is torch.Tensor.data_ptr:
+            self._storages.expose(args[0])
         return result
 
 
@@ -58,6 +60,7 @@ class DeviceMode(TorchFunctionMode):
             torch.Tensor.pin_memory: lambda tensor, *_: tensor,
             torch.Tensor.is_pinned: lambda tensor, *_: False,
             torch.Tensor.record_stream: lambda tensor, stream: None,
+            torch.Tensor.data_ptr: self._data_ptr,
         }
 
     def is_cuda(self, tensor: torch.Tensor) -> bool:
@@ -66,6 +69,10 @@ class DeviceMode(TorchFunctionMode):
             return False
         facts = self._storages.find(tensor)
         return facts is None or facts.cuda
+
+    def _data_ptr(self, tensor: torch.Tensor) -> int:
+        self._storages.expose(tensor)
+        return tensor.data_ptr()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

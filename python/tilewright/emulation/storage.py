@@ -30,6 +30,7 @@ class Storages:
     def __init__(self) -> None:
         self._facts: dict[int, Facts] = {}
         self._sweep_at = 1024
+        self._exposed: dict[int, tuple[StorageWeakRef, int, int]] = {}
 
     def find(self, tensor: torch.Tensor) -> Facts | None:
         """What is known, if anything. Tensors without a storage have no facts."""
@@ -60,6 +61,22 @@ class Storages:
             _core.poison(memory(storage))
             facts.written = bytearray(storage.nbytes())
 
+    def expose(self, tensor: torch.Tensor) -> None:
+        """The program asked for the address, and may give it to a kernel as a number."""
+        storage = tensor.untyped_storage()
+        if tensor.device.type == "cpu" and storage.nbytes() > 0:
+            self._exposed[storage._cdata] = StorageWeakRef(storage), storage.data_ptr(), storage.nbytes()
+
+    def written(self, key: int) -> bytearray | None:
+        """Which bytes of a storage are written, by its identity."""
+        facts = self._facts.get(key)
+        return facts.written if facts else None
+
+    def exposed(self) -> dict[int, tuple[int, int]]:
+        """First address and length of the storages whose address is known, by their identity."""
+        self._exposed = {key: it for key, it in self._exposed.items() if not it[0].expired()}
+        return {key: (address, length) for key, (_, address, length) in self._exposed.items()}
+
     def _sweep(self) -> None:
         if len(self._facts) < self._sweep_at:
             return
@@ -69,4 +86,9 @@ class Storages:
 
 def memory(storage: torch.UntypedStorage) -> memoryview:
     """The bytes of a storage in host memory, by Python's buffer protocol. Valid while the storage lives."""
-    return memoryview((ctypes.c_ubyte * storage.nbytes()).from_address(storage.data_ptr())).cast("B")
+    return memory_at(storage.data_ptr(), storage.nbytes())
+
+
+def memory_at(address: int, length: int) -> memoryview:
+    """The bytes at an address, which must be valid while they are used."""
+    return memoryview((ctypes.c_ubyte * length).from_address(address)).cast("B")

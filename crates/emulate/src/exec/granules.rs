@@ -2,6 +2,7 @@
 //! them has one entry until they differ.
 
 use std::ops::Range;
+use std::slice::from_ref;
 
 use super::race::Epoch;
 use crate::block::vectorised;
@@ -18,54 +19,100 @@ pub(super) struct Past {
 }
 
 /// What happened to the granules of a line.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Line {
-    /// To all of them, unless they are split.
+    /// To all of them, but for what is split.
     pub(super) past: Past,
-    /// Number of the [`Split`] plus one.
-    split: u32,
+    /// Number in [`Splits`] plus one.
+    writes: u32,
+    reads: u32,
 }
 
-/// Granules of a line one by one.
-#[derive(Debug)]
-pub(super) struct Split {
-    pub(super) writes: [Epoch; SPAN],
-    pub(super) reads: [Epoch; SPAN],
-    pub(super) earlier: [Epoch; SPAN],
-}
-
-/// Lines that are split.
+/// Lines whose granules are looked at one by one.
 #[derive(Debug, Default)]
-pub(super) struct Splits(Vec<Split>);
+pub(super) struct Splits {
+    writes: Vec<[Epoch; SPAN]>,
+    /// Last reads, and those before by another program.
+    reads: Vec<[[Epoch; SPAN]; 2]>,
+}
 
-impl Line {
-    pub(super) const UNTOUCHED: Self =
-        Self { past: Past { write: Epoch::NONE, read: Epoch::NONE, earlier: Epoch::NONE }, split: 0 };
-
-    pub(super) fn is_untouched(&self) -> bool {
-        self.split == 0 && self.past == Past::default()
+impl Default for Line {
+    fn default() -> Self {
+        Self::UNTOUCHED
     }
 }
 
-impl Split {
-    pub(super) fn past(&self, at: usize) -> Past {
-        Past { write: self.writes[at], read: self.reads[at], earlier: self.earlier[at] }
+impl Line {
+    pub(super) const UNTOUCHED: Self =
+        Self { past: Past { write: Epoch::NONE, read: Epoch::NONE, earlier: Epoch::NONE }, writes: 0, reads: 0 };
+
+    #[inline(always)]
+    pub(super) fn is_untouched(&self) -> bool {
+        self.writes == 0 && self.reads == 0 && self.past == Past::default()
+    }
+
+    /// Whether all granules have one past.
+    pub(super) fn is_whole(&self) -> bool {
+        self.writes == 0 && self.reads == 0
+    }
+
+    /// The last write of all granules, if it is one.
+    #[inline(always)]
+    pub(super) fn write_mut(&mut self) -> Option<&mut Epoch> {
+        (self.writes == 0).then_some(&mut self.past.write)
+    }
+
+    /// The last read of all granules and the one before, if they are the same.
+    #[inline(always)]
+    pub(super) fn read_mut(&mut self) -> Option<(&mut Epoch, &mut Epoch)> {
+        (self.reads == 0).then_some((&mut self.past.read, &mut self.past.earlier))
     }
 }
 
 impl Splits {
-    pub(super) fn get(&self, line: &Line) -> Option<&Split> {
-        self.0.get(line.split.checked_sub(1)? as usize)
+    /// The last writes of granules of a line; one if they are the same.
+    #[inline(always)]
+    pub(super) fn writes<'a>(&'a self, line: &'a Line, part: Range<usize>) -> &'a [Epoch] {
+        match line.writes {
+            0 => from_ref(&line.past.write),
+            number => &self.writes[number as usize - 1][part],
+        }
     }
 
-    /// The granules of a line, one by one from now on.
-    pub(super) fn split(&mut self, line: &mut Line) -> &mut Split {
-        if line.split == 0 {
-            let Past { write, read, earlier } = line.past;
-            self.0.push(Split { writes: [write; SPAN], reads: [read; SPAN], earlier: [earlier; SPAN] });
-            line.split = self.0.len() as u32;
+    /// The last reads of granules of a line and those before; one if they are the same.
+    #[inline(always)]
+    pub(super) fn reads<'a>(&'a self, line: &'a Line, part: Range<usize>) -> [&'a [Epoch]; 2] {
+        match line.reads {
+            0 => [from_ref(&line.past.read), from_ref(&line.past.earlier)],
+            number => {
+                let [reads, earlier] = &self.reads[number as usize - 1];
+                [&reads[part.clone()], &earlier[part]]
+            }
         }
-        &mut self.0[line.split as usize - 1]
+    }
+
+    pub(super) fn past(&self, line: &Line, granule: usize) -> Past {
+        let one = |epochs: &[Epoch]| epochs.first().copied().unwrap_or_default();
+        let [read, earlier] = self.reads(line, granule..granule + 1).map(one);
+        Past { write: one(self.writes(line, granule..granule + 1)), read, earlier }
+    }
+
+    /// The writes of a line, one by one from now on.
+    pub(super) fn split_writes(&mut self, line: &mut Line) -> &mut [Epoch; SPAN] {
+        if line.writes == 0 {
+            self.writes.push([line.past.write; SPAN]);
+            line.writes = self.writes.len() as u32;
+        }
+        &mut self.writes[line.writes as usize - 1]
+    }
+
+    /// The reads of a line, one by one from now on.
+    pub(super) fn split_reads(&mut self, line: &mut Line) -> &mut [[Epoch; SPAN]; 2] {
+        if line.reads == 0 {
+            self.reads.push([[line.past.read; SPAN], [line.past.earlier; SPAN]]);
+            line.reads = self.reads.len() as u32;
+        }
+        &mut self.reads[line.reads as usize - 1]
     }
 }
 
@@ -80,7 +127,11 @@ pub(super) fn lines(granules: &Range<usize>) -> impl Iterator<Item = (usize, Ran
 }
 
 /// Whether all accesses are none or by the program of this one.
+#[inline(always)]
 pub(super) fn own(accesses: &[Epoch], epoch: Epoch) -> bool {
+    if let [one] = accesses {
+        return !one.is_foreign(epoch);
+    }
     vectorised(|| accesses.iter().fold(0, |other, access| other | u64::from(access.is_foreign(epoch)))) == 0
 }
 

@@ -2,12 +2,13 @@
 //! its race shadow kept.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::order::Progress;
 use super::race::{Conflict, Races};
 use super::space::{Marked, Place, Space};
 use super::task::coordinates;
-use super::traffic::{Scattered, Traffic};
+use super::traffic::{GROUP, Scattered, Traffic};
 use crate::block::vectorised;
 use crate::code::AtomicOp;
 use crate::codec::Codec;
@@ -50,14 +51,40 @@ pub(super) struct Seen {
 pub(super) struct Lanes<'a> {
     pub(super) pointers: &'a [i64],
     pub(super) mask: Option<&'a [i8]>,
-    /// Lanes that are likely to lie side by side in memory: the last dimension's extent.
+    /// The last dimension's extent.
     pub(super) row: usize,
 }
 
 impl Lanes<'_> {
-    /// Lanes to look at together. Long rows are split if there is a mask, so that its edge costs little.
-    fn width(&self) -> usize {
-        self.row.clamp(1, if self.mask.is_some() { 64 } else { 4096 })
+    /// The next lanes from `from` on that are on and lie side by side, as many as there are.
+    #[inline(always)]
+    fn run(&self, from: usize, size: usize) -> Option<Range<usize>> {
+        let start = match self.mask {
+            Some(mask) => from + mask.get(from..)?.iter().position(|&lane| lane != 0)?,
+            None => from,
+        };
+        let first = *self.pointers.get(start)?;
+        let fits = |lane: usize| {
+            self.mask.is_none_or(|mask| mask[lane] != 0)
+                && self.pointers[lane] == first.wrapping_add(((lane - start) * size) as i64)
+        };
+        let (mut end, all) = (start + 1, self.pointers.len());
+        while end < all && fits(end) {
+            end += 1;
+            // A long one is looked at by many lanes at once.
+            if end - start == FEW {
+                while end + MANY <= all && self.fit(end..end + MANY, start, size) {
+                    end += MANY;
+                }
+            }
+        }
+        Some(start..end)
+    }
+
+    fn fit(&self, lanes: Range<usize>, start: usize, size: usize) -> bool {
+        let expected = self.pointers[start].wrapping_add(((lanes.start - start) * size) as i64);
+        let on = self.mask.is_none_or(|mask| !mask[lanes.clone()].contains(&0));
+        on && contiguous(&self.pointers[lanes], expected, size)
     }
 
     /// Whether lanes lie side by side along another dimension than the last.
@@ -66,6 +93,10 @@ impl Lanes<'_> {
         next.is_some_and(|&next| self.pointers[0].wrapping_add(size as i64) == next)
     }
 }
+
+/// Lanes side by side from which on they are looked at by [`MANY`] at once.
+const FEW: usize = 8;
+const MANY: usize = 64;
 
 impl Port<'_, '_> {
     #[cold]
@@ -212,53 +243,75 @@ impl Port<'_, '_> {
 
     /// Overwrites the unmasked lanes of `out`, which has one element a pointer.
     pub(super) fn load<C: Codec>(&mut self, codec: C, lanes: &Lanes, out: &mut [C::Item]) -> Result<(), Fault> {
-        let width = lanes.width();
-        for (chunk, (pointers, out)) in lanes.pointers.chunks(width).zip(out.chunks_mut(width)).enumerate() {
-            let mask = lanes.mask.map(|mask| &mask[chunk * width..][..pointers.len()]);
-            if let Some(mask) = mask
-                && mask.iter().all(|&lane| lane == 0)
-            {
+        let mut scattered = Scattered::default();
+        let mut from = 0;
+        while let Some(run) = lanes.run(from, C::SIZE) {
+            from = run.end;
+            let bytes = run.len() * C::SIZE;
+            let Some(place) = self.place(lanes.pointers[run.start], bytes, C::SIZE) else {
+                self.load_apart(codec, lanes, run, out, &mut scattered)?;
+                continue;
+            };
+            if self.enter_read(&place).is_err() {
+                self.load_apart(codec, lanes, run, out, &mut scattered)?;
                 continue;
             }
-            if mask.is_none_or(|mask| !mask.contains(&0))
-                && contiguous(pointers, C::SIZE)
-                && let Some(place) = self.place(pointers[0], pointers.len() * C::SIZE, C::SIZE)
-                && self.enter_read(&place).is_ok()
-            {
-                self.see(&place, chunk * width, C::SIZE);
-                self.traffic.row(&place.bytes, C::SIZE);
-                let mut done = 0;
-                self.space.read(&place, |bytes| {
-                    let out = &mut out[done..][..bytes.len() / C::SIZE];
-                    done += out.len();
-                    vectorised(|| {
-                        for (out, bytes) in out.iter_mut().zip(bytes.chunks_exact(C::SIZE)) {
-                            *out = codec.decode(bytes);
-                        }
-                    });
-                });
+            self.see(&place, run.start, C::SIZE);
+            self.count(&place, run.len(), C::SIZE, &mut scattered);
+            if run.len() == 1 {
+                out[run.start] = codec.decode(self.space.element(&place));
                 continue;
             }
-            let mut scattered = Scattered::default();
-            for (lane, (&pointer, out)) in pointers.iter().zip(out).enumerate() {
-                if mask.is_none_or(|mask| mask[lane] != 0) {
-                    let Some(place) = self.place(pointer, C::SIZE, C::SIZE) else {
-                        self.pass(self.fault(Access::Load, pointer, C::SIZE))?;
-                        *out = codec.decode(&[self.poison; 8]);
-                        self.seen.computed = true;
-                        continue;
-                    };
-                    if let Err(conflict) = self.enter_read(&place) {
-                        self.pass(self.race(Access::Load, &place, conflict))?;
+            let mut done = run.start;
+            self.space.read(&place, |bytes| {
+                let out = &mut out[done..][..bytes.len() / C::SIZE];
+                done += out.len();
+                vectorised(|| {
+                    for (out, bytes) in out.iter_mut().zip(bytes.chunks_exact(C::SIZE)) {
+                        *out = codec.decode(bytes);
                     }
-                    self.see(&place, chunk * width + lane, C::SIZE);
-                    scattered.add(place.index, &place.bytes);
-                    *out = codec.decode(self.space.element(&place));
-                }
+                });
+            });
+        }
+        self.traffic.scattered(&scattered, lanes.across(C::SIZE));
+        Ok(())
+    }
+
+    /// Loads lanes one by one, so that the first one that fails is found.
+    #[cold]
+    fn load_apart<C: Codec>(
+        &mut self,
+        codec: C,
+        lanes: &Lanes,
+        run: Range<usize>,
+        out: &mut [C::Item],
+        scattered: &mut Scattered,
+    ) -> Result<(), Fault> {
+        for lane in run {
+            let Some(place) = self.place(lanes.pointers[lane], C::SIZE, C::SIZE) else {
+                self.pass(self.fault(Access::Load, lanes.pointers[lane], C::SIZE))?;
+                out[lane] = codec.decode(&[self.poison; 8]);
+                self.seen.computed = true;
+                continue;
+            };
+            if let Err(conflict) = self.enter_read(&place) {
+                self.pass(self.race(Access::Load, &place, conflict))?;
             }
-            self.traffic.scattered(&scattered, lanes.across(C::SIZE));
+            self.see(&place, lane, C::SIZE);
+            scattered.add(place.index, &place.bytes);
+            out[lane] = codec.decode(self.space.element(&place));
         }
         Ok(())
+    }
+
+    /// Counts lanes side by side.
+    #[inline(always)]
+    fn count(&mut self, place: &Place, lanes: usize, size: usize, scattered: &mut Scattered) {
+        if lanes >= GROUP {
+            self.traffic.row(&place.bytes, size);
+        } else {
+            scattered.add(place.index, &place.bytes);
+        }
     }
 
     /// Stores the unmasked lanes; `values` holds one element a pointer, or one for all.
@@ -270,25 +323,19 @@ impl Port<'_, '_> {
         marks: &Marks,
     ) -> Result<(), Fault> {
         self.progress.stores += 1;
-        let width = lanes.width();
         let values = stretched(values, lanes.pointers.len());
         let one_mark = !matches!(marks, Marks::Lanes(_));
-        for (chunk, pointers) in lanes.pointers.chunks(width).enumerate() {
-            let values = &values[chunk * width..];
-            let mask = lanes.mask.map(|mask| &mask[chunk * width..][..pointers.len()]);
-            if let Some(mask) = mask
-                && mask.iter().all(|&lane| lane == 0)
-            {
-                continue;
-            }
-            if mask.is_none_or(|mask| !mask.contains(&0))
-                && one_mark
-                && contiguous(pointers, C::SIZE)
-                && let Some(place) = self.place(pointers[0], pointers.len() * C::SIZE, C::SIZE)
+        let mut scattered = Scattered::default();
+        let mut from = 0;
+        while let Some(run) = lanes.run(from, C::SIZE) {
+            from = run.end;
+            let place = self.place(lanes.pointers[run.start], run.len() * C::SIZE, C::SIZE);
+            if one_mark
+                && let Some(place) = place
                 && self.races.write(place.index, &place.bytes, self.progress, self.site.line).is_ok()
             {
-                self.traffic.row(&place.bytes, C::SIZE);
-                let mut done = 0;
+                self.count(&place, run.len(), C::SIZE, &mut scattered);
+                let mut done = run.start;
                 self.put(&place, marks.at(0), |bytes| {
                     let values = &values[done..][..bytes.len() / C::SIZE];
                     done += values.len();
@@ -300,23 +347,20 @@ impl Port<'_, '_> {
                 });
                 continue;
             }
-            let mut scattered = Scattered::default();
-            for (lane, (&pointer, &value)) in pointers.iter().zip(values).enumerate() {
-                if mask.is_none_or(|mask| mask[lane] != 0) {
-                    let Some(place) = self.place(pointer, C::SIZE, C::SIZE) else {
-                        self.pass(self.fault(Access::Store, pointer, C::SIZE))?;
-                        continue;
-                    };
-                    let lane = chunk * width + lane;
-                    let mut new = [0; 8];
-                    codec.encode(value, &mut new[..C::SIZE]);
-                    self.enter_write(&place, &new[..C::SIZE], &lanes.pointers[..lane], pointer)?;
-                    self.put(&place, marks.at(lane), |bytes| bytes.copy_from_slice(&new[..C::SIZE]));
-                    scattered.add(place.index, &place.bytes);
-                }
+            for lane in run {
+                let address = lanes.pointers[lane];
+                let Some(place) = self.place(address, C::SIZE, C::SIZE) else {
+                    self.pass(self.fault(Access::Store, address, C::SIZE))?;
+                    continue;
+                };
+                let mut new = [0; 8];
+                codec.encode(values[lane], &mut new[..C::SIZE]);
+                self.enter_write(&place, &new[..C::SIZE], &lanes.pointers[..lane], address)?;
+                self.put(&place, marks.at(lane), |bytes| bytes.copy_from_slice(&new[..C::SIZE]));
+                scattered.add(place.index, &place.bytes);
             }
-            self.traffic.scattered(&scattered, lanes.across(C::SIZE));
         }
+        self.traffic.scattered(&scattered, lanes.across(C::SIZE));
         Ok(())
     }
 
@@ -505,8 +549,8 @@ fn suspect(mark: u8) -> bool {
     mark == shadow::UNWRITTEN || mark >= shadow::LEFT_OVER
 }
 
-fn contiguous(pointers: &[i64], size: usize) -> bool {
-    let Some(&first) = pointers.first() else { return false };
+/// Whether pointers go on from the first by elements of `size` bytes.
+fn contiguous(pointers: &[i64], first: i64, size: usize) -> bool {
     let mut different = 0;
     vectorised(|| {
         let mut expected = first;

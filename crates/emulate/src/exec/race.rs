@@ -255,30 +255,29 @@ impl Races {
         let epoch = Epoch::new(progress, false, 0, line);
         for (at, part) in lines(&granules) {
             let line = watched.line(at);
-            let writes = match self.splits.get(line) {
-                Some(split) => &split.writes[part],
-                None => from_ref(&line.past.write),
-            };
+            let writes = self.splits.writes(line, part);
             check(&mut self.order, progress, writes, epoch).map_err(Conflict::Write)?;
         }
         for (at, part) in lines(&granules) {
             let whole = watched.is_whole(at, &part);
             let line = watched.line_mut(at);
             touch(&mut self.touched, index, at, line);
-            if self.splits.get(line).is_none() && (whole || line.past.read == epoch) {
-                let lost = enter_read(&mut line.past.read, &mut line.past.earlier, epoch);
+            if let Some((read, earlier)) = line.read_mut()
+                && (whole || *read == epoch)
+            {
+                let lost = enter_read(read, earlier, epoch);
                 if self.ordered {
                     self.readers.keep((index, at), part, lost, progress, &mut self.order);
                 }
                 continue;
             }
-            let split = self.splits.split(line);
-            if own(&split.reads[part.clone()], epoch) {
-                split.reads[part].fill(epoch);
+            let [reads, earlier] = self.splits.split_reads(line);
+            if own(&reads[part.clone()], epoch) {
+                reads[part].fill(epoch);
                 continue;
             }
             for granule in part {
-                let lost = enter_read(&mut split.reads[granule], &mut split.earlier[granule], epoch);
+                let lost = enter_read(&mut reads[granule], &mut earlier[granule], epoch);
                 if self.ordered {
                     self.readers.keep((index, at), granule..granule + 1, lost, progress, &mut self.order);
                 }
@@ -319,10 +318,7 @@ impl Races {
         let epoch = Epoch::new(progress, false, progress.stores, line);
         for (at, part) in lines(&granules) {
             let line = watched.line(at);
-            let writes = match self.splits.get(line) {
-                Some(split) => &split.writes[part],
-                None => from_ref(&line.past.write),
-            };
+            let writes = self.splits.writes(line, part);
             for &write in writes {
                 if write.same_store(epoch) {
                     return Err(Conflict::Lane);
@@ -347,10 +343,9 @@ impl Races {
             let whole = watched.is_whole(at, &part);
             let line = watched.line_mut(at);
             touch(&mut self.touched, index, at, line);
-            if self.splits.get(line).is_none() && (whole || line.past.write == epoch) {
-                line.past.write = epoch;
-            } else {
-                self.splits.split(line).writes[part].fill(epoch);
+            match line.write_mut() {
+                Some(write) if whole || *write == epoch => *write = epoch,
+                _ => self.splits.split_writes(line)[part].fill(epoch),
             }
         }
     }
@@ -374,10 +369,7 @@ impl Races {
         let epoch = Epoch::new(progress, true, 0, 0);
         for (at, part) in lines(&granules) {
             let line = watched.line(at);
-            let writes = match self.splits.get(line) {
-                Some(split) => &split.writes[part],
-                None => from_ref(&line.past.write),
-            };
+            let writes = self.splits.writes(line, part);
             for write in writes {
                 if !write.is_atomic() {
                     check(&mut self.order, progress, &[*write], epoch).map_err(Conflict::Write)?;
@@ -402,7 +394,7 @@ impl Races {
         for (at, part) in lines(&granules) {
             let line = watched.line_mut(at);
             touch(&mut self.touched, index, at, line);
-            for write in &mut self.splits.split(line).writes[part] {
+            for write in &mut self.splits.split_writes(line)[part] {
                 // A plain write of its own stays: it is what others may collide with.
                 if write.is_atomic() || write.is_none() || write.is_foreign(epoch) {
                     *write = epoch;
@@ -423,10 +415,7 @@ impl Races {
         let Some(Some(watched)) = self.watched.get(index) else { return Ok(()) };
         for (at, part) in lines(granules) {
             let line = watched.line(at);
-            let (reads, earlier) = match self.splits.get(line) {
-                Some(split) => (&split.reads[part.clone()], &split.earlier[part.clone()]),
-                None => (from_ref(&line.past.read), from_ref(&line.past.earlier)),
-            };
+            let [reads, earlier] = self.splits.reads(line, part.clone());
             check(&mut self.order, progress, reads, epoch).map_err(Conflict::Read)?;
             check(&mut self.order, progress, earlier, epoch).map_err(Conflict::Read)?;
             for reader in self.readers.of((index, at), &part) {
@@ -483,13 +472,10 @@ impl Races {
             if known.is_untouched() {
                 return false;
             }
-            match (self.splits.get(known), trace.splits.get(line)) {
-                (None, None) => collide(known.past, line.past),
-                (ours, theirs) => (0..SPAN).any(|at| {
-                    let ours = ours.map_or(known.past, |split| split.past(at));
-                    collide(ours, theirs.map_or(line.past, |split| split.past(at)))
-                }),
+            if known.is_whole() && line.is_whole() {
+                return collide(known.past, line.past);
             }
+            (0..SPAN).any(|at| collide(self.splits.past(known, at), trace.splits.past(line, at)))
         })
     }
 
@@ -499,16 +485,15 @@ impl Races {
         for (index, at, line) in trace.lines {
             let Some(Some(watched)) = self.watched.get_mut(index as usize) else { continue };
             let known = watched.line_mut(at as usize);
-            match (self.splits.get(known), trace.splits.get(&line)) {
-                (None, None) => known.past = joined(known.past, line.past),
-                (_, theirs) => {
-                    let ours = self.splits.split(known);
-                    for granule in 0..SPAN {
-                        let past = theirs.map_or(line.past, |split| split.past(granule));
-                        let Past { write, read, earlier } = joined(ours.past(granule), past);
-                        (ours.writes[granule], ours.reads[granule], ours.earlier[granule]) = (write, read, earlier);
-                    }
-                }
+            if known.is_whole() && line.is_whole() {
+                known.past = joined(known.past, line.past);
+                continue;
+            }
+            for granule in 0..SPAN {
+                let past = joined(self.splits.past(known, granule), trace.splits.past(&line, granule));
+                self.splits.split_writes(known)[granule] = past.write;
+                let [reads, earlier] = self.splits.split_reads(known);
+                (reads[granule], earlier[granule]) = (past.read, past.earlier);
             }
         }
     }
@@ -523,24 +508,25 @@ impl Races {
 }
 
 impl Trace {
-    /// Calls `write` with each stretch of bytes that was written: allocation, bytes. Stretches end with lines.
-    pub(super) fn written(&self, races: &Races, mut write: impl FnMut(usize, Range<usize>)) {
+    /// Calls `stretch` with each range of bytes that was written: allocation, bytes. Ranges end with lines.
+    pub(super) fn written(&self, races: &Races, mut stretch: impl FnMut(usize, Range<usize>)) {
         for (index, at, line) in &self.lines {
             let (index, first) = (*index as usize, *at as usize * SPAN);
             let Some(Some(watched)) = races.watched.get(index) else { continue };
             let bytes = |granules: Range<usize>| {
                 (first + granules.start) << races.shift..((first + granules.end) << races.shift).min(watched.bytes)
             };
-            let Some(split) = self.splits.get(line) else {
-                if !line.past.write.is_none() {
-                    write(index, bytes(0..SPAN));
+            let writes = self.splits.writes(line, 0..SPAN);
+            if let [write] = writes {
+                if !write.is_none() {
+                    stretch(index, bytes(0..SPAN));
                 }
                 continue;
-            };
+            }
             let mut start = 0;
-            for run in split.writes.chunk_by(|a, b| a.is_none() == b.is_none()) {
+            for run in writes.chunk_by(|a, b| a.is_none() == b.is_none()) {
                 if !run[0].is_none() {
-                    write(index, bytes(start..start + run.len()));
+                    stretch(index, bytes(start..start + run.len()));
                 }
                 start += run.len();
             }

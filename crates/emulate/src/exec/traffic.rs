@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 const SECTOR: usize = 32;
-const GROUP: usize = 32;
+pub(super) const GROUP: usize = 32;
 
 /// Words of a block of bits: one for each 128 KiB.
 const WORDS: usize = 64;
@@ -26,10 +26,11 @@ pub(super) struct Scattered {
 }
 
 impl Scattered {
+    #[inline(always)]
     pub(super) fn add(&mut self, index: usize, bytes: &Range<usize>) {
-        let sector = (index, bytes.start / SECTOR);
-        self.sectors += u64::from(self.last != Some(sector));
-        self.last = Some(sector);
+        let (first, last) = (bytes.start / SECTOR, bytes.end.saturating_sub(1) / SECTOR);
+        self.sectors += (last - first) as u64 + u64::from(self.last != Some((index, first)));
+        self.last = Some((index, last));
         self.bytes += bytes.len();
     }
 }

@@ -97,6 +97,19 @@ impl Splits {
         Past { write: one(self.writes(line, granule..granule + 1)), read, earlier }
     }
 
+    /// A line of other splits as one of these.
+    pub(super) fn adopt(&mut self, mut line: Line, from: &Self) -> Line {
+        if let Some(writes) = line.writes.checked_sub(1) {
+            self.writes.push(from.writes[writes as usize]);
+            line.writes = self.writes.len() as u32;
+        }
+        if let Some(reads) = line.reads.checked_sub(1) {
+            self.reads.push(from.reads[reads as usize]);
+            line.reads = self.reads.len() as u32;
+        }
+        line
+    }
+
     /// The writes of a line, one by one from now on.
     pub(super) fn split_writes(&mut self, line: &mut Line) -> &mut [Epoch; SPAN] {
         if line.writes == 0 {

@@ -226,46 +226,54 @@ fn take_over(
 
 impl Worker {
     fn work(&mut self, queue: &Queue) -> Vec<(usize, Done)> {
+        let space = Space::part(queue.base, std::mem::take(&mut self.pages));
+        let mut machine = Machine::new(queue.launch, space, std::mem::take(&mut self.races));
         let mut all = Vec::new();
         loop {
             let at = queue.next.fetch_add(1, Ordering::Relaxed);
-            let Some(programs) = queue.chunks.get(at) else { return all };
-            if at > queue.failed.load(Ordering::Relaxed) {
-                return all;
-            }
-            match self.chunk(queue, at, programs.clone()) {
+            let Some(programs) = queue.chunks.get(at) else { break };
+            match machine.chunk(queue, at, programs.clone()) {
                 Some(done) => all.push((at, done)),
                 None => {
                     queue.failed.fetch_min(at, Ordering::Relaxed);
-                    return all;
+                    break;
                 }
             }
         }
+        if let Machine { space: Space::Part(overlay), races, .. } = machine {
+            (self.pages, self.races) = (overlay.pages, races);
+        }
+        all
     }
+}
 
+impl<'a> Machine<'a> {
     /// None if the programs met something that only one thread decides, or need not go on.
-    fn chunk(&mut self, queue: &Queue, at: usize, programs: Range<u64>) -> Option<Done> {
+    fn chunk(&mut self, queue: &Queue<'a>, at: usize, programs: Range<u64>) -> Option<Done> {
         let launch = queue.launch;
-        let space = Space::part(queue.base, std::mem::take(&mut self.pages));
-        let mut machine = Machine::new(launch, space, std::mem::take(&mut self.races));
+        let count = programs.end - programs.start;
         let mut finished = true;
-        for place in programs.clone() {
-            machine.task.start(launch.program, launch.grid, launch.number(place));
+        for place in programs {
+            self.task.start(launch.program, launch.grid, launch.number(place));
             let needless = at > queue.failed.load(Ordering::Relaxed);
-            if needless || machine.check_deadline().is_err() || !matches!(machine.resume(), Ok(State::Done)) {
+            if needless || self.check_deadline().is_err() || !matches!(self.resume(), Ok(State::Done)) {
                 finished = false;
                 break;
             }
         }
-        let Machine { space, races, traffic, report, .. } = machine;
-        let Space::Part(overlay) = space else { return None };
-        (self.pages, self.races) = (overlay.pages, races);
-        finished &= !self.pages.stray;
-        let (pages, trace) = (self.pages.take(), self.races.take());
+        let trace = self.races.take();
         // Nobody looks at races alone either then, and that shows in the counts.
         finished &= !launch.limits.bare || trace.conflicts == 0;
-        let done =
-            Done { programs: programs.end - programs.start, pages, trace, defects: overlay.defects, traffic, report };
+        let Space::Part(overlay) = &mut self.space else { return None };
+        finished &= !overlay.pages.stray;
+        let done = Done {
+            programs: count,
+            pages: overlay.pages.take(),
+            trace,
+            defects: std::mem::replace(&mut overlay.defects, queue.base.defects.clone()),
+            traffic: std::mem::take(&mut self.traffic),
+            report: std::mem::take(&mut self.report),
+        };
         finished.then_some(done)
     }
 }

@@ -10,6 +10,7 @@ use std::slice::from_ref;
 
 use super::granules::{Line, Past, SPAN, Splits, enter_read, lines, own};
 use super::order::{Order, Progress};
+use super::space::PAGE;
 use crate::block::Block;
 use crate::code::{Program, Written};
 use crate::memory::{Memory, split};
@@ -485,6 +486,10 @@ impl Races {
         for (index, at, line) in trace.lines {
             let Some(Some(watched)) = self.watched.get_mut(index as usize) else { continue };
             let known = watched.line_mut(at as usize);
+            if known.is_untouched() {
+                *known = self.splits.adopt(line, &trace.splits);
+                continue;
+            }
             if known.is_whole() && line.is_whole() {
                 known.past = joined(known.past, line.past);
                 continue;
@@ -508,8 +513,19 @@ impl Races {
 }
 
 impl Trace {
-    /// Calls `stretch` with each range of bytes that was written: allocation, bytes. Ranges end with lines.
+    /// Calls `stretch` with each range of bytes that was written: allocation, bytes. Ranges end with pages.
     pub(super) fn written(&self, races: &Races, mut stretch: impl FnMut(usize, Range<usize>)) {
+        let mut last = (0, 0..0);
+        let mut add = |index: usize, bytes: Range<usize>| {
+            if last.0 == index && last.1.end == bytes.start && !bytes.start.is_multiple_of(PAGE) {
+                last.1.end = bytes.end;
+            } else {
+                let (index, bytes) = std::mem::replace(&mut last, (index, bytes));
+                if !bytes.is_empty() {
+                    stretch(index, bytes);
+                }
+            }
+        };
         for (index, at, line) in &self.lines {
             let (index, first) = (*index as usize, *at as usize * SPAN);
             let Some(Some(watched)) = races.watched.get(index) else { continue };
@@ -519,18 +535,19 @@ impl Trace {
             let writes = self.splits.writes(line, 0..SPAN);
             if let [write] = writes {
                 if !write.is_none() {
-                    stretch(index, bytes(0..SPAN));
+                    add(index, bytes(0..SPAN));
                 }
                 continue;
             }
             let mut start = 0;
             for run in writes.chunk_by(|a, b| a.is_none() == b.is_none()) {
                 if !run[0].is_none() {
-                    stretch(index, bytes(start..start + run.len()));
+                    add(index, bytes(start..start + run.len()));
                 }
                 start += run.len();
             }
         }
+        add(usize::MAX, 0..0);
     }
 }
 

@@ -8,6 +8,7 @@ mod addresses;
 mod emulate;
 mod finding;
 mod ledger;
+mod recycled;
 mod sealed;
 
 pyo3::create_exception!(_core, ConfineError, PyRuntimeError, "A sandbox layer that must be there is missing.");

@@ -73,6 +73,12 @@ pub(crate) struct VerifyArgs {
     /// replay: the candidate's Python never sees data; direct: it runs on real data in its own process
     #[arg(long, value_enum, default_value_t = ModeArg::Replay)]
     pub(crate) mode: ModeArg,
+    /// Time accepted candidates against the reference run so; repeat for several. On a GPU only
+    #[arg(long = "baseline", value_enum, value_name = "KIND", default_value = "eager")]
+    pub(crate) baselines: Vec<BaselineArg>,
+    /// Time nothing
+    #[arg(long, conflicts_with = "baselines")]
+    pub(crate) untimed: bool,
     /// Keep plan, TTIR, assembly, binary and oracle data in this folder
     #[arg(long, value_name = "DIR", conflicts_with = "batch")]
     pub(crate) keep: Option<Utf8PathBuf>,
@@ -86,6 +92,16 @@ pub(crate) struct VerifyArgs {
     pub(crate) run: RunArgs,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BaselineArg {
+    /// The module as it is
+    Eager,
+    /// torch.compile with its defaults
+    Compile,
+    /// torch.compile that tries configurations of its kernels: minutes for a problem
+    MaxAutotune,
 }
 
 #[derive(Debug, Args)]

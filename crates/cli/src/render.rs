@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
 use owo_colors::{OwoColorize, Stream, Style};
-use tilewright_contract::{Fault, Metrics, Opinion, OpinionAnswer, ProfileOutcome, Resources, Timing, Trust, Verdict};
+use tilewright_contract::{
+    BaselineTime, Fault, Metrics, Opinion, OpinionAnswer, ProfileOutcome, Resources, Timing, Trust, Verdict,
+};
 use tilewright_verify::arch_name;
 
 pub(crate) use audit::audit;
@@ -59,10 +61,41 @@ pub(crate) fn verdict(verdict: &Verdict) -> String {
 
 fn timing(timing: &Timing) -> String {
     let Timing { device_us: cold, warm_us: warm, calls, .. } = timing;
-    format!(
+    let mut text = format!(
         "{:.2} us device time a call (95 %: {:.2} to {:.2}, {calls} calls), {:.2} us with a warm cache",
         cold.value, cold.low, cold.high, warm.value
-    )
+    );
+    for baseline in &timing.baselines {
+        let BaselineTime { baseline, device_us, speedup, graph, .. } = baseline;
+        let gaps = if *graph { "" } else { ", gaps between its kernels included" };
+        let verdict = if speedup.low > 1.0 {
+            "faster"
+        } else if speedup.high < 1.0 {
+            "slower"
+        } else {
+            "undecided"
+        };
+        let _ = write!(
+            text,
+            "\n  {:.3} x against {} (95 %: {:.3} to {:.3}, {verdict}): {:.2} us{gaps}",
+            speedup.value,
+            baseline.name(),
+            speedup.low,
+            speedup.high,
+            device_us.value
+        );
+    }
+    if let Some(limit) = &timing.limit {
+        let _ = write!(
+            text,
+            "\n  {:.0} % of what this device can do: {:.2} us at {:.2} TB/s and {:.0} TFLOP/s",
+            limit.fraction * 100.0,
+            limit.floor_us,
+            limit.bytes_per_second / 1e12,
+            limit.flops_per_second / 1e12
+        );
+    }
+    text
 }
 
 fn opinion(opinion: &Opinion) -> String {

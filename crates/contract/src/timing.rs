@@ -11,8 +11,20 @@ pub struct Timing {
     pub warm_us: Estimate,
     /// Calls behind `device_us`.
     pub calls: u32,
+    /// Cost of measuring, which is taken off every time: what events measure around a kernel that does nothing, less the
+    /// kernel.
+    pub overhead_us: f64,
     /// Median of each launch by itself, cold, in the order of the plan.
     pub launches: Vec<LaunchTime>,
+    /// What the reference takes, timed in turns with the candidate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baselines: Vec<BaselineTime>,
+    /// What one call has to do at least, by the reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Work>,
+    /// How near this comes to what the device can do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
     /// Every autotune configuration that fits, the fastest first; empty without an autotuner.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub configurations: Vec<ConfigurationTime>,
@@ -39,4 +51,60 @@ pub struct ConfigurationTime {
     /// Each autotuner with the configuration it takes.
     pub choices: String,
     pub us: f64,
+}
+
+/// How the reference is run to be compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BaselineKind {
+    /// As it is.
+    Eager,
+    /// `torch.compile` with its defaults.
+    Compile,
+    /// `torch.compile` that tries configurations of its kernels.
+    MaxAutotune,
+}
+
+impl BaselineKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Eager => "eager",
+            Self::Compile => "compile",
+            Self::MaxAutotune => "max-autotune",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BaselineTime {
+    pub baseline: BaselineKind,
+    /// One call with a cold second-level cache.
+    pub device_us: Estimate,
+    pub calls: u32,
+    /// Recorded as a graph, as the candidate's launches are; without one, the time holds the gaps between its kernels.
+    pub graph: bool,
+    /// How many times faster the candidate is. An interval that holds 1 decides nothing.
+    pub speedup: Estimate,
+}
+
+/// What one call has to do at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Work {
+    /// Floating operations of matrix products, convolutions and attentions.
+    pub flops: u64,
+    /// Bytes of inputs, weights and outputs, each once.
+    pub bytes: u64,
+}
+
+/// What a device could do at best, by its own measured rates.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Limit {
+    /// Bytes a second that a large copy within its memory moves, read and written together.
+    pub bytes_per_second: f64,
+    /// Operations a second of a large matrix product in the dtype of the problem's first float input.
+    pub flops_per_second: f64,
+    /// The longer of the times that the work's bytes and its operations take at these rates.
+    pub floor_us: f64,
+    /// `floor_us` over the candidate's device time: 1 is as fast as the device can be.
+    pub fraction: f64,
 }

@@ -58,3 +58,9 @@ def digest(src, n, key, out, BLOCK: tl.constexpr):
     mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB
     mixed = mixed ^ (mixed >> 31)
     tl.atomic_add(out, tl.sum(tl.where(inside, mixed, 0)).to(tl.int64, bitcast=True))
+
+
+@triton.jit
+def nothing(out):
+    """What events measure around it is the cost of measuring."""
+    pass

@@ -18,7 +18,7 @@ pub(crate) enum Request {
         read_back: Vec<usize>,
     },
     /// Make a program ready to be timed, in place of the one before.
-    Prepare(Prepare),
+    Prepare(Box<Prepare>),
     /// Time the prepared program.
     Time {
         calls: u32,
@@ -44,6 +44,8 @@ pub(crate) struct Prepare {
     /// The kernel that digests, with its secret key.
     pub(crate) digest: Loadable,
     pub(crate) key: u64,
+    /// The kernel that does nothing.
+    pub(crate) nothing: Loadable,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -58,6 +60,8 @@ pub(crate) enum Response {
         guard: Option<usize>,
         /// Of the results of each set.
         digests: Vec<u64>,
+        /// What events measure around a kernel that does nothing, in microseconds.
+        nothing_us: f64,
     },
     Timed {
         guard: Option<usize>,

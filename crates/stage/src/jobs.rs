@@ -29,6 +29,8 @@ pub struct StageOptions {
 pub struct StageLimits {
     /// Memory and disk come on top of what the request allows for data.
     pub oracle: Limits,
+    /// As long as anyone asks it.
+    pub baseline: Limits,
     pub trace: Limits,
     pub init: Limits,
     pub ttir: Limits,
@@ -47,6 +49,8 @@ impl Default for StageLimits {
         };
         Self {
             oracle: Limits { cpu: Duration::from_secs(3600), ..limits(300, 2, 16) },
+            // Compilers run processes of their own; memory is the user's, as when he runs his module himself.
+            baseline: limits(24 * 3600, 1 << 10, 512),
             // A file may ask for a kernel's registers, and the assembler is a process of its own.
             trace: limits(30, 2, 8),
             init: limits(60, 4, 1),
@@ -318,7 +322,11 @@ pub(crate) fn open_left(kind: &'static str, scratch: &TempDir, name: &str) -> Re
 }
 
 /// Copies weights and inputs alone: the file that they come from holds expected outputs too.
-fn copy_inputs(trial: &Trial, data: &DataFile, mut to: &File) -> std::io::Result<(Vec<Blob>, Vec<Vec<Blob>>)> {
+pub(crate) fn copy_inputs(
+    trial: &Trial,
+    data: &DataFile,
+    mut to: &File,
+) -> std::io::Result<(Vec<Blob>, Vec<Vec<Blob>>)> {
     let mut copied = HashMap::new();
     let mut end = 0;
     let mut copy = |blob: &Blob| -> std::io::Result<Blob> {

@@ -4,6 +4,7 @@
 //! checked for shape here and for truth by the stages after this one. Compiled kernels are kept in a [`Cache`], which
 //! only this side writes.
 
+mod baseline;
 mod cache;
 mod compile;
 mod controls;
@@ -13,6 +14,7 @@ mod jobs;
 mod locations;
 mod runner;
 
+pub use baseline::{Baseline, BaselineRequest, Ready};
 pub use cache::Cache;
 pub use compile::{Binary, Compiled, Ttir};
 pub use controls::{ControlResults, Controls};

@@ -7,7 +7,7 @@ use tilewright_contract::{
     Choice, CompiledKernel, Constexpr, KernelSpec, LaunchOptions, Number, Plan, Step, VerdictKind,
 };
 use tilewright_replay::{
-    CpuDevice, Executable, Fault, FaultKind, Run, RunResult, STEP_MODULE, digest_kernel, step_kernels,
+    CpuDevice, Executable, Fault, FaultKind, Run, RunResult, STEP_MODULE, clock_kernels, step_kernels,
 };
 use tilewright_stage::{Compiled, Trace};
 
@@ -199,12 +199,15 @@ fn compile(verifier: &Verifier, module: &str, specs: &[KernelSpec], draft: &mut 
     compiled.into_iter().map(|compiled| Built::new(verifier, compiled)).collect()
 }
 
-/// The kernel that digests results on a GPU, compiled.
-pub(crate) fn digest_build(verifier: &Verifier, draft: &mut Draft) -> Result<(KernelSpec, Built), Stop> {
-    let spec = digest_kernel();
-    let built = compile(verifier, STEP_MODULE, std::slice::from_ref(&spec), draft)?;
-    let built = built.into_iter().next().ok_or_else(|| Stop::infrastructure("no kernel to digest with"))?;
-    Ok((spec, built))
+/// The kernels that the clock of a GPU needs, compiled.
+pub(crate) fn clock_builds(verifier: &Verifier, draft: &mut Draft) -> Result<[(KernelSpec, Built); 2], Stop> {
+    let specs = clock_kernels();
+    let built = compile(verifier, STEP_MODULE, &specs, draft)?;
+    let built: [Built; 2] = built.try_into().map_err(|_| Stop::infrastructure("the clock's kernels are missing"))?;
+    let mut built = built.into_iter();
+    let mut next = || built.next().ok_or_else(|| Stop::infrastructure("the clock's kernels are missing"));
+    let [digest, nothing] = specs;
+    Ok([(digest, next()?), (nothing, next()?)])
 }
 
 fn step_builds(verifier: &Verifier, plan: &Plan, draft: &mut Draft) -> Result<Vec<(KernelSpec, Built)>, Stop> {

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tilewright_contract::{Profile, Target};
+use tilewright_contract::{BaselineKind, Profile, Target};
 
 use crate::target::Device;
 
@@ -16,6 +16,8 @@ pub struct Options {
     /// Seed of the secret seeds.
     pub seed: u64,
     pub mode: Mode,
+    /// What accepted candidates are timed against, on a GPU; without it, none is timed.
+    pub timing: Option<Vec<BaselineKind>>,
     /// For each candidate, all stages together.
     pub timeout: Duration,
     /// Fail when a layer of the sandbox is missing.

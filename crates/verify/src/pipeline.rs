@@ -32,6 +32,8 @@ pub struct Verifier {
     pub(crate) stage: Stage,
     pub(crate) options: Options,
     pub(crate) cuda: Option<Mutex<CudaDevice>>,
+    /// Of the GPU, once they are known.
+    pub(crate) rates: Mutex<Option<timing::Rates>>,
     reviewer: Option<Reviewer>,
 }
 
@@ -58,7 +60,7 @@ impl Verifier {
             Device::Cpu => None,
             Device::Cuda(ordinal) => Some(Mutex::new(CudaDevice::new(ordinal))),
         };
-        Self { stage, options, cuda, reviewer: None }
+        Self { stage, options, cuda, rates: Mutex::new(None), reviewer: None }
     }
 
     /// Asks `review` about the problem's and the candidate's text whenever a candidate is accepted.
@@ -100,7 +102,7 @@ impl Verifier {
         }
         let judged = self.replay(&candidate, &build, &weights, draft)?;
         draft.judged(judged, &weights)?;
-        if self.cuda.is_some() {
+        if self.cuda.is_some() && self.options.timing.is_some() {
             let start = Instant::now();
             draft.verdict.timing = timing::time(self, &candidate, &build, &weights, draft)?;
             draft.spent("time", start.elapsed().as_secs_f64(), false);

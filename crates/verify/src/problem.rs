@@ -2,14 +2,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use tilewright_contract::{Blob, CandidateId, OracleData, VerdictKind};
-use tilewright_stage::{Controls, DataFile, OracleRequest, StageError, Weights};
+use tilewright_contract::{Blob, CandidateId, OracleData, Trial, VerdictKind};
+use tilewright_judge::OWN_REGIME;
+use tilewright_stage::{Baseline, BaselineRequest, Controls, DataFile, OracleRequest, StageError, Weights};
 
 use crate::controls::free_passes;
 use crate::draft::Stop;
 use crate::options::Options;
 use crate::pipeline::Verifier;
 use crate::target::Device;
+use crate::timing::SETS;
 
 /// A problem with its oracle data, shared by all its candidates. Holds secrets: it stays in this process.
 pub struct Problem {
@@ -22,6 +24,8 @@ pub struct Problem {
     pub(crate) initial: Mutex<Option<Arc<OracleSet>>>,
     /// Unrelated to every input seed.
     pub(crate) init_seed: u64,
+    /// The process that times the reference; started when the first candidate is accepted.
+    pub(crate) baseline: Mutex<Option<Baseline>>,
     pub(crate) seconds: f64,
     /// What passes without the answer under the deciding profile, as `zeros (output)`.
     pub(crate) degenerate: Vec<String>,
@@ -45,6 +49,24 @@ impl Problem {
     pub fn digest(&self) -> &str {
         &self.id.digest
     }
+
+    /// Starts the process that times the reference, on the inputs that candidates are timed on.
+    pub(crate) fn start_baseline(&self, verifier: &Verifier) -> Result<Option<Baseline>, StageError> {
+        let Some((case, file)) = self.oracle.as_ref().ok().and_then(|set| Some((set.data.cases.first()?, &set.file)))
+        else {
+            return Ok(None);
+        };
+        let own = case.trials.iter().filter(|trial| trial.regime == OWN_REGIME);
+        let trials: Vec<Trial> = own.take(SETS).cloned().collect();
+        let request = BaselineRequest {
+            problem: &self.path,
+            signature: &case.signature,
+            device: oracle_device(&verifier.options),
+            trials: &trials,
+            data: file,
+        };
+        verifier.stage.baseline(&request).map(Some)
+    }
 }
 
 impl Verifier {
@@ -64,6 +86,7 @@ impl Verifier {
             oracle,
             degenerate,
             initial: Mutex::new(None),
+            baseline: Mutex::new(None),
             init_seed: derive(self.options.seed, b"init"),
             seconds: start.elapsed().as_secs_f64(),
         }

@@ -1,14 +1,19 @@
 //! How long an accepted candidate takes, on the problem's own shapes and inputs.
 
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
 use std::time::Duration;
 
-use tilewright_clock::{estimate, median, spread};
-use tilewright_contract::{ConfigurationTime, LaunchTime, Timing, VerdictKind};
+use tilewright_clock::{estimate, median, speedup, spread};
+use tilewright_contract::{
+    BaselineKind, BaselineTime, ConfigurationTime, Dtype, LaunchTime, Limit, Timing, Value, VerdictKind, Work,
+};
 use tilewright_judge::{OWN_REGIME, Tally};
 use tilewright_replay::cuda::{Block, CudaDevice};
 use tilewright_replay::{Call, Contents, Executable, Run, RunResult};
+use tilewright_stage::{Baseline, StageError};
 
-use crate::build::{Build, BuiltPlan, digest_build};
+use crate::build::{Build, BuiltPlan, clock_builds};
 use crate::draft::{Draft, Stop};
 use crate::execute::{POISON, Replay, TrialRun};
 use crate::judging;
@@ -16,21 +21,26 @@ use crate::pipeline::{Candidate, Verifier};
 use crate::weights::Weights;
 
 /// Sets of inputs that calls take in turn.
-const SETS: usize = 3;
-/// Calls in a block: between blocks it is decided whether there are enough.
-const BLOCK: u32 = 20;
-/// Timed calls at most, and at least.
-const CALLS: std::ops::Range<usize> = 60..1000;
+pub(crate) const SETS: usize = 3;
+/// Calls in a block: candidate and baseline take turns by blocks, and between them it is decided whether there are enough.
+const BLOCK: u32 = 15;
+/// Timed calls of a series at least and at most.
+const CALLS: std::ops::Range<usize> = 60..600;
 /// Half an interval's width, as a share, that is narrow enough.
 const SPREAD: f64 = 0.002;
-/// Device time that the timed calls of one candidate may take together, flushes not counted.
+/// Device time that the calls of a series may take together, flushes not counted.
 const BUDGET: Duration = Duration::from_millis(300);
 /// Calls of a plan that are thrown away: the first ones meet a device whose clocks have sunk.
 const WARM_UP: u32 = 10;
 /// Calls that decide between autotune configurations.
 const TUNING: u32 = 15;
-/// Timed calls where every result is judged, because bits vary from call to call.
-const JUDGED: u32 = 20;
+/// Timed calls at most where every result is judged, because bits vary from call to call.
+const JUDGED: usize = 20;
+/// What a kernel that does nothing takes by torch's profiler, in microseconds (H200: 0.54 to 0.64). The rest of what events
+/// measure around it is the cost of measuring, which they measure around every other kernel too.
+const NOTHING: f64 = 0.6;
+
+const COLD: Block = Block { calls: BLOCK, cold: true, launches: false, read_back: false };
 
 /// Times the plan of the problem's own case; of several autotune configurations, the fastest.
 ///
@@ -43,24 +53,70 @@ pub(crate) fn time(
     weights: &Weights,
     draft: &mut Draft,
 ) -> Result<Option<Timing>, Stop> {
-    let (spec, built) = digest_build(verifier, draft)?;
-    let digest = built.executable(&spec);
+    let builds = clock_builds(verifier, draft)?;
+    let own = builds.each_ref().map(|(spec, built)| built.executable(spec));
+    let bench = |built| Bench::new(verifier, candidate, built, weights, &own);
     let plans: Vec<&BuiltPlan> = build.plans.iter().filter(|built| built.case == 0).collect();
+    // Nobody else has the device until all is measured.
+    verifier.cuda(|device| time_fastest(&plans, bench, device, draft)).transpose().map(Option::flatten)
+}
+
+fn time_fastest<'a>(
+    plans: &[&'a BuiltPlan],
+    bench: impl Fn(&'a BuiltPlan) -> Bench<'a>,
+    device: &mut CudaDevice,
+    draft: &mut Draft,
+) -> Result<Option<Timing>, Stop> {
     let mut configurations = Vec::new();
     for built in plans.iter().filter(|_| plans.len() > 1) {
-        let mut bench = Bench::new(verifier, candidate, built, weights, &digest);
-        let us = verifier.cuda(|device| bench.tune(device)).transpose()?.unwrap_or(f64::INFINITY);
-        configurations.push((us, *built));
+        configurations.push((bench(built).tune(device)?, *built));
     }
     configurations.sort_by(|a, b| a.0.total_cmp(&b.0));
     let Some(fastest) = configurations.first().map(|(_, built)| *built).or(plans.first().copied()) else {
         return Ok(None);
     };
-    let mut bench = Bench::new(verifier, candidate, fastest, weights, &digest);
-    let Some(timing) = verifier.cuda(|device| bench.time(device)) else { return Ok(None) };
+    let timing = bench(fastest).time(device, draft)?;
     let configurations =
         configurations.into_iter().map(|(us, built)| ConfigurationTime { choices: built.choices(), us });
-    Ok(Some(Timing { configurations: configurations.collect(), ..timing? }))
+    Ok(Some(Timing { configurations: configurations.collect(), ..timing }))
+}
+
+/// What a device can do at best.
+pub(crate) struct Rates {
+    /// Bytes a second of a copy.
+    copy: f64,
+    /// Operations a second of a matrix product, by dtype.
+    matmul: BTreeMap<String, f64>,
+}
+
+impl Verifier {
+    /// Once for a device.
+    fn measure_rates(&self, device: &mut CudaDevice, reference: &mut Baseline) -> Result<(), Trouble> {
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        if rates.is_none() {
+            let copy = device.copy_rate().map_err(Stop::from)?;
+            *rates = Some(Rates { copy, matmul: reference.rates()? });
+        }
+        Ok(())
+    }
+}
+
+/// Why a comparison ends early, by whose fault.
+enum Trouble {
+    Candidate(Stop),
+    Baseline(StageError),
+}
+
+impl From<Stop> for Trouble {
+    fn from(stop: Stop) -> Self {
+        Self::Candidate(stop)
+    }
+}
+
+impl From<StageError> for Trouble {
+    fn from(error: StageError) -> Self {
+        Self::Baseline(error)
+    }
 }
 
 /// One plan on the inputs of the problem's own trials.
@@ -69,12 +125,15 @@ struct Bench<'a> {
     candidate: &'a Candidate<'a>,
     built: &'a BuiltPlan,
     weights: &'a Weights,
-    digest: &'a Executable<'a>,
+    /// Our own kernels.
+    own: &'a [Executable<'a>; 2],
     device: Box<dyn Replay + 'a>,
     /// Kernel and line of each launch.
     launches: Vec<(String, u32)>,
     /// Of the results on each set.
     digests: Vec<u64>,
+    /// Cost of measuring, in microseconds.
+    overhead: f64,
     /// Bits vary from call to call.
     varies: bool,
 }
@@ -85,58 +144,151 @@ impl<'a> Bench<'a> {
         candidate: &'a Candidate<'a>,
         built: &'a BuiltPlan,
         weights: &'a Weights,
-        digest: &'a Executable<'a>,
+        own: &'a [Executable<'a>; 2],
     ) -> Self {
         let device = Box::new(built.device(verifier));
         let (launches, digests) = (Vec::new(), Vec::new());
-        Self { verifier, candidate, built, weights, digest, device, launches, digests, varies: false }
+        Self { verifier, candidate, built, weights, own, device, launches, digests, overhead: 0.0, varies: false }
     }
 
     /// Median of a few cold calls.
     fn tune(&mut self, device: &mut CudaDevice) -> Result<f64, Stop> {
         self.prepare(device)?;
-        self.block(device, Block { calls: 3, cold: true, launches: false, read_back: false })?;
-        let calls = self.block(device, Block { calls: TUNING, cold: true, launches: false, read_back: false })?;
-        Ok(median(&times(&calls)).unwrap_or(f64::INFINITY))
+        self.block(device, Block { calls: 3, ..COLD })?;
+        let calls = self.block(device, Block { calls: TUNING, ..COLD })?;
+        Ok(median(&self.times(&calls)).unwrap_or(f64::INFINITY))
     }
 
-    fn time(&mut self, device: &mut CudaDevice) -> Result<Timing, Stop> {
+    fn time(&mut self, device: &mut CudaDevice, draft: &mut Draft) -> Result<Timing, Stop> {
         self.prepare(device)?;
-        self.block(device, Block { calls: WARM_UP, cold: true, launches: false, read_back: false })?;
-        let cold = self.blocks(device, true)?;
-        let warm = self.blocks(device, false)?;
-        let launches = self.block(device, Block { calls: BLOCK, cold: true, launches: true, read_back: false })?;
+        self.block(device, Block { calls: WARM_UP, ..COLD })?;
+        let mut found = Comparison::default();
+        match self.compare_all(device, &mut found) {
+            Ok(()) => {}
+            Err(Trouble::Candidate(stop)) => return Err(stop),
+            Err(Trouble::Baseline(error)) => draft.note(format!("a baseline could not be timed: {error}")),
+        }
+        if found.ours.is_empty() {
+            found.ours = self.series(device, COLD)?;
+        }
+        let warm = self.series(device, Block { cold: false, ..COLD })?;
+        let launches = self.block(device, Block { launches: true, ..COLD })?;
         let none = || Stop::infrastructure("no call was timed");
+        let device_us = estimate(&found.ours).ok_or_else(none)?;
         Ok(Timing {
-            device_us: estimate(&cold).ok_or_else(none)?,
+            device_us,
             warm_us: estimate(&warm).ok_or_else(none)?,
-            calls: cold.len() as u32,
+            calls: found.ours.len() as u32,
+            overhead_us: self.overhead,
             launches: self.launch_times(&launches),
+            baselines: found.baselines,
+            limit: found.work.and_then(|work| self.limit(work, device_us.value)),
+            work: found.work,
             configurations: Vec::new(),
         })
     }
 
-    /// Blocks of calls until their median is known well enough, or the budget is spent.
-    fn blocks(&mut self, device: &mut CudaDevice, cold: bool) -> Result<Vec<f64>, Stop> {
-        let mut found = Vec::new();
-        let mut budget = BUDGET.as_secs_f64() * 1e6;
-        loop {
-            // Where every result is judged, a block is one call.
-            let calls = if self.varies { 1 } else { BLOCK };
-            let block = Block { calls, cold, launches: false, read_back: self.varies };
-            let block = times(&self.block(device, block)?);
-            budget -= block.iter().sum::<f64>();
-            found.extend(block);
-            let narrow = || estimate(&found).is_some_and(|estimate| spread(&estimate) < SPREAD);
-            let most = if self.varies { JUDGED as usize } else { CALLS.end };
-            if found.len() >= most || budget < 0.0 || (found.len() >= CALLS.start && narrow()) {
-                return Ok(found);
+    /// Times candidate and reference in turns, for each kind of baseline.
+    fn compare_all(&mut self, device: &mut CudaDevice, found: &mut Comparison) -> Result<(), Trouble> {
+        let kinds = self.verifier.options.timing.as_deref().unwrap_or_default();
+        if kinds.is_empty() {
+            return Ok(());
+        }
+        let mut held = self.candidate.problem.baseline.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.is_none() {
+            *held = self.candidate.problem.start_baseline(self.verifier)?;
+        }
+        let Some(reference) = held.as_mut() else { return Ok(()) };
+        found.work = Some(reference.work()?);
+        self.verifier.measure_rates(device, reference)?;
+        for &kind in kinds {
+            let (ours, baseline) = self.compare(device, reference, kind)?;
+            found.baselines.extend(baseline);
+            if found.ours.is_empty() {
+                found.ours = ours;
             }
         }
+        Ok(())
+    }
+
+    /// The candidate's cold times, and how it compares: in turns of A, B, B, A, so that what drifts hits both alike.
+    fn compare(
+        &mut self,
+        device: &mut CudaDevice,
+        reference: &mut Baseline,
+        kind: BaselineKind,
+    ) -> Result<(Vec<f64>, Option<BaselineTime>), Trouble> {
+        let ready = reference.prepare(kind)?;
+        // Without a graph, the gaps between kernels are part of the time anyway.
+        let overhead = if ready.graph { (ready.nothing_us - NOTHING).max(0.0) } else { 0.0 };
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        let mut budget = BUDGET.as_secs_f64() * 1e6;
+        while !self.enough(&ours, budget) || spread(&theirs) > SPREAD && theirs.len() < CALLS.end && budget > 0.0 {
+            for candidate in [true, false, false, true] {
+                let block = if candidate {
+                    let block = self.block(device, COLD)?;
+                    self.times(&block)
+                } else {
+                    reference.time(kind, BLOCK)?.into_iter().map(|us| us - overhead).collect()
+                };
+                budget -= block.iter().sum::<f64>();
+                if candidate { &mut ours } else { &mut theirs }.extend(block);
+            }
+        }
+        let baseline = || {
+            let (device_us, speedup) = (estimate(&theirs)?, speedup(&theirs, &ours)?);
+            Some(BaselineTime { baseline: kind, device_us, calls: theirs.len() as u32, graph: ready.graph, speedup })
+        };
+        let baseline = baseline();
+        Ok((ours, baseline))
+    }
+
+    /// Blocks of calls until their median is known well enough, or the budget is spent.
+    fn series(&mut self, device: &mut CudaDevice, block: Block) -> Result<Vec<f64>, Stop> {
+        let mut found = Vec::new();
+        let mut budget = BUDGET.as_secs_f64() * 1e6;
+        while !self.enough(&found, budget) {
+            let calls = self.block(device, block)?;
+            let times = self.times(&calls);
+            budget -= times.iter().sum::<f64>();
+            found.extend(times);
+        }
+        Ok(found)
+    }
+
+    fn enough(&self, times: &[f64], budget: f64) -> bool {
+        let most = if self.varies { JUDGED } else { CALLS.end };
+        times.len() >= most
+            || !times.is_empty() && budget <= 0.0
+            || times.len() >= CALLS.start && spread(times) < SPREAD
+    }
+
+    fn limit(&self, work: Work, device_us: f64) -> Option<Limit> {
+        let rates = self.verifier.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        let rates = rates.as_ref()?;
+        let dtype = self.float_input().unwrap_or(Dtype::F32);
+        let flops_per_second = *rates.matmul.get(dtype.name()).or_else(|| rates.matmul.get(Dtype::F32.name()))?;
+        let seconds = (work.bytes as f64 / rates.copy).max(work.flops as f64 / flops_per_second);
+        let floor_us = seconds * 1e6;
+        Some(Limit { bytes_per_second: rates.copy, flops_per_second, floor_us, fraction: floor_us / device_us })
+    }
+
+    /// The dtype of the problem's first float input.
+    fn float_input(&self) -> Option<Dtype> {
+        let case = &self.weights.oracle(self.candidate).data.cases[self.built.case];
+        let tensors = case.signature.args.iter().flat_map(Value::tensors);
+        tensors.map(|(_, tensor)| tensor.view.dtype).find(|dtype| dtype.is_float())
+    }
+
+    /// Without the cost of measuring.
+    fn times(&self, calls: &[Call]) -> Vec<f64> {
+        calls.iter().map(|call| call.us - self.overhead).collect()
     }
 
     /// Times some calls, and makes sure that they computed what was judged.
     fn block(&mut self, device: &mut CudaDevice, block: Block) -> Result<Vec<Call>, Stop> {
+        // Where every result is judged, a block is one call.
+        let block = if self.varies { Block { calls: 1, read_back: true, ..block } } else { block };
         let (calls, results) = device.time(block, Some(self.candidate.deadline))?;
         let same = |call: &Call| self.digests.get(call.set) == Some(&call.digest);
         if !self.varies && !calls.iter().all(same) {
@@ -163,11 +315,12 @@ impl<'a> Bench<'a> {
         let results = sets.first().map_or_else(Vec::new, |(_, _, trial)| trial.observed_buffers());
         let (kernels, steps) = self.built.executables();
         let runs: Vec<Run> = sets.iter().map(|(run, ..)| run.clone()).collect();
-        let prepared = device.prepare(&self.built.plan, (&kernels, &steps, self.digest), &runs, &results)?;
+        let prepared = device.prepare(&self.built.plan, (&kernels, &steps, self.own), &runs, &results)?;
         for ((_, contents, trial), results) in sets.iter().zip(prepared.results) {
             self.judge(trial, contents, results)?;
         }
         (self.launches, self.digests) = (prepared.launches, prepared.digests);
+        self.overhead = (prepared.nothing_us - NOTHING).max(0.0);
         Ok(())
     }
 
@@ -222,9 +375,14 @@ impl<'a> Bench<'a> {
     }
 }
 
+/// What a comparison with the reference found.
+#[derive(Default)]
+struct Comparison {
+    /// The candidate's cold times.
+    ours: Vec<f64>,
+    baselines: Vec<BaselineTime>,
+    work: Option<Work>,
+}
+
 /// One set of inputs: how the plan is run on it, what it starts from, and the trial that it belongs to.
 type Set<'a> = (Run, Contents, TrialRun<'a, 'a>);
-
-fn times(calls: &[Call]) -> Vec<f64> {
-    calls.iter().map(|call| call.us).collect()
-}

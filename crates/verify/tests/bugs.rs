@@ -27,6 +27,7 @@ fn verifier(cache: &Path) -> Verifier {
         trials: 1,
         seed: 20_261_129,
         mode: Mode::Replay,
+        timing: None,
         timeout: Duration::from_secs(300),
         strict: false,
         keep: None,

@@ -24,6 +24,7 @@ fn verifier(folder: &Path, profiles: &[&str]) -> Verifier {
         trials: 1,
         seed: 20_261_129,
         mode: Mode::Replay,
+        timing: None,
         timeout: Duration::from_secs(300),
         strict: false,
         keep: None,

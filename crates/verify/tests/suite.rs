@@ -31,6 +31,7 @@ fn verifier_within(cache: &Path, timeout: Duration) -> Verifier {
         trials: 1,
         seed: 20_261_129,
         mode: Mode::Replay,
+        timing: None,
         timeout,
         strict: false,
         keep: None,

@@ -55,6 +55,7 @@ pub(crate) fn options(
         trials: run.trials,
         seed: run.seed.unwrap_or_else(rand::random),
         mode,
+        timing: None,
         timeout: Duration::from_secs_f64(run.timeout),
         strict: run.strict,
         keep,

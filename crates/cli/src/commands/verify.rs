@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use anyhow::Context;
 use camino::Utf8Path;
 use tilewright_author::{Client, Config, Judge};
-use tilewright_contract::Verdict;
+use tilewright_contract::{BaselineKind, Verdict};
 use tilewright_verify::{Group, Log, LogError, Mode, Problem, Verifier, batch, digest};
 
 use super::{session, usage};
-use crate::args::{ModeArg, VerifyArgs};
+use crate::args::{BaselineArg, ModeArg, VerifyArgs};
 use crate::render;
 
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
@@ -19,7 +19,8 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
         ModeArg::Direct => Mode::Direct,
     };
     let keep = args.keep.as_ref().map(|folder| folder.as_std_path().to_owned());
-    let options = session::options(&args.run, &args.profiles, mode, keep)?;
+    let mut options = session::options(&args.run, &args.profiles, mode, keep)?;
+    options.timing = (!args.untimed).then(|| args.baselines.iter().map(|&baseline| kind(baseline)).collect());
     session::check_file(&args.problem, "problem")?;
     if let Some(folder) = &args.keep {
         std::fs::create_dir_all(folder).map_err(|error| usage(format!("--keep {folder}: {error}")))?;
@@ -37,6 +38,14 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
             one(&verifier, &problem, path, source, args.common.json)
         }
         None => many(&verifier, files, args),
+    }
+}
+
+fn kind(baseline: BaselineArg) -> BaselineKind {
+    match baseline {
+        BaselineArg::Eager => BaselineKind::Eager,
+        BaselineArg::Compile => BaselineKind::Compile,
+        BaselineArg::MaxAutotune => BaselineKind::MaxAutotune,
     }
 }
 

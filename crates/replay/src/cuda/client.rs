@@ -31,6 +31,8 @@ pub struct Prepared {
     pub results: Vec<Vec<Vec<u8>>>,
     /// For each set, the digest of these buffers.
     pub digests: Vec<u64>,
+    /// What events measure around a kernel that does nothing, in microseconds.
+    pub nothing_us: f64,
 }
 
 /// Calls to be timed one after the other.
@@ -77,30 +79,31 @@ impl CudaDevice {
     /// Makes a plan ready to be timed, in place of the one before, and runs it once on each set of inputs.
     ///
     /// The sets are the contents of `runs`; seed, poison and deadline are those of the first one. `results` are the
-    /// buffers that hold results. `digest` is the kernel of [`crate::digest_kernel`].
+    /// buffers that hold results. `own` are the kernels of [`crate::clock_kernels`].
     pub fn prepare(
         &mut self,
         plan: &Plan,
-        (kernels, steps, digest): (&[Executable<'_>], &[Executable<'_>], &Executable<'_>),
+        (kernels, steps, own): (&[Executable<'_>], &[Executable<'_>], &[Executable<'_>; 2]),
         runs: &[Run],
         results: &[usize],
     ) -> Result<Prepared, Fault> {
         let first = runs.first().ok_or_else(|| infrastructure("nothing to time"))?;
         let mut lowering = Lowering::new(plan, kernels, steps, first.seed)?;
         let launches = lowering.program.launches();
-        let request = Request::Prepare(Prepare {
+        let request = Request::Prepare(Box::new(Prepare {
             sets: runs.iter().map(|run| lowering.contents(&run.contents)).collect(),
-            digest: lowering.loadable(digest),
+            digest: lowering.loadable(&own[0]),
+            nothing: lowering.loadable(&own[1]),
             program: lowering.program,
             poison: first.poison,
             results: results.to_vec(),
             key: rand::random(),
-        });
+        }));
         match self.exchange(&request, &lowering.blobs, first.deadline)? {
-            (Response::Prepared { guard, digests }, buffers) => {
+            (Response::Prepared { guard, digests, nothing_us }, buffers) => {
                 intact(guard)?;
                 let sets = buffers.chunks(results.len().max(1)).map(<[Vec<u8>]>::to_vec);
-                Ok(Prepared { launches, results: sets.collect(), digests })
+                Ok(Prepared { launches, results: sets.collect(), digests, nothing_us })
             }
             _ => Err(confused()),
         }

@@ -11,6 +11,9 @@ type Result<T> = std::result::Result<T, Failure>;
 /// The second-level cache is flushed by writing this many times its size.
 const FLUSH_FACTOR: u64 = 2;
 
+/// Calls of the kernel that does nothing.
+const NOTHING_CALLS: u32 = 21;
+
 /// A program that is ready to be timed.
 pub(super) struct Clock {
     arena: Arena,
@@ -41,6 +44,8 @@ pub(super) struct FirstCalls {
     pub(super) digests: Vec<u64>,
     /// A buffer beside which a guard zone was written.
     pub(super) guard: Option<usize>,
+    /// What events measure around a kernel that does nothing.
+    pub(super) nothing_us: f64,
 }
 
 impl Clock {
@@ -51,12 +56,13 @@ impl Clock {
         prepare: Prepare,
         blobs: &[Vec<u8>],
     ) -> Result<(Self, FirstCalls)> {
-        let Prepare { program, sets, poison, results, digest, key } = prepare;
+        let Prepare { program, sets, poison, results, digest, key, nothing } = prepare;
         let kernels = Kernel::load_all(context, modules, &program, blobs)?;
         let arena = Arena::new(context, &program.buffers, poison)?;
         let literals = program.ops.iter().map(|op| literal(context, op, blobs)).collect::<Result<Vec<_>>>()?;
         let sets = sets.iter().map(|set| upload_all(context, set, blobs)).collect::<Result<Vec<_>>>()?;
-        let digest = digest_kernel(context, modules, digest, blobs)?;
+        let digest = own_kernel(context, modules, digest, blobs)?;
+        let nothing = own_kernel(context, modules, nothing, blobs)?;
         let flush = context.alloc(context.cache_bytes()?.max(1 << 20) * FLUSH_FACTOR)?;
         let graph = Graph::record(context, || play(context, &program, &kernels, &literals, &arena, &mut || Ok(())))?;
         let clock = Self {
@@ -74,7 +80,8 @@ impl Clock {
             marked: None,
             calls: 0,
         };
-        let mut first = FirstCalls { results: Vec::new(), digests: Vec::new(), guard: None };
+        let nothing_us = clock.time_nothing(context, &nothing)?;
+        let mut first = FirstCalls { results: Vec::new(), digests: Vec::new(), guard: None, nothing_us };
         for set in 0..clock.sets.len() {
             clock.restore(context, set)?;
             clock.graph.launch(context)?;
@@ -137,6 +144,24 @@ impl Clock {
         });
         let calls = calls.collect::<Result<Vec<_>>>()?;
         Ok((calls, self.arena.broken_guard()?))
+    }
+
+    /// The median of some cold calls of a kernel that does nothing.
+    fn time_nothing(&self, context: &Context, nothing: &Kernel) -> Result<f64> {
+        let address = self.flush.address.to_le_bytes().to_vec();
+        let graph = Graph::record(context, || nothing.launch_values(context, [1, 1, 1], vec![address]))?;
+        let mut pairs = Vec::new();
+        for at in 0..NOTHING_CALLS {
+            self.flush.set(context, 0, at, 4, self.flush.size() / 4)?;
+            let (start, end) = (Event::new()?, Event::new()?);
+            start.record(context)?;
+            graph.launch(context)?;
+            end.record(context)?;
+            pairs.push((start, end));
+        }
+        let mut times = pairs.iter().map(|(start, end)| end.since(start)).collect::<Result<Vec<_>>>()?;
+        times.sort_by(f64::total_cmp);
+        Ok(times[times.len() / 2])
     }
 
     /// Every buffer as it was before the first call.
@@ -227,9 +252,9 @@ fn upload(context: &Context, bytes: &[u8]) -> Result<Memory> {
     Ok(memory)
 }
 
-fn digest_kernel(context: &Context, modules: &mut Modules, spec: Loadable, blobs: &[Vec<u8>]) -> Result<Kernel> {
+fn own_kernel(context: &Context, modules: &mut Modules, spec: Loadable, blobs: &[Vec<u8>]) -> Result<Kernel> {
     let program = Program { buffers: Vec::new(), kernels: vec![spec], ops: Vec::new() };
-    let lost = || Failure { code: "NO_DIGEST".into(), what: "no kernel to digest with".into(), line: None };
+    let lost = || Failure { code: "NO_KERNEL".into(), what: "a kernel of our own is missing".into(), line: None };
     Kernel::load_all(context, modules, &program, blobs)?.pop().ok_or_else(lost)
 }
 

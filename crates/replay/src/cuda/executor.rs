@@ -3,7 +3,7 @@
 use std::io::{BufReader, BufWriter, Read, Write};
 
 use super::arena::Arena;
-use super::clock::{Clock, copy_rate};
+use super::clock::{Clock, FirstCalls, copy_rate};
 use super::driver::Context;
 use super::kernels::{Kernel, Modules};
 use crate::program::{Op, Program};
@@ -52,9 +52,10 @@ impl Executor {
             }
             Request::Prepare(prepare) => {
                 self.clock = None;
-                let (clock, first) = Clock::new(&self.context, &mut self.modules, prepare, blobs)?;
+                let (clock, first) = Clock::new(&self.context, &mut self.modules, *prepare, blobs)?;
                 self.clock = Some(clock);
-                Ok((Response::Prepared { guard: first.guard, digests: first.digests }, first.results))
+                let FirstCalls { results, digests, guard, nothing_us } = first;
+                Ok((Response::Prepared { guard, digests, nothing_us }, results))
             }
             Request::Time { calls, cold, launches, read_back } => {
                 let idle = || Failure { code: "NO_CLOCK".into(), what: "nothing was prepared".into(), line: None };

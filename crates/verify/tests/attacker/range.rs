@@ -256,6 +256,7 @@ fn options() -> Options {
         trials: 1,
         seed: SEED,
         mode: Mode::Replay,
+        timing: None,
         timeout: Duration::from_secs(120),
         strict: false,
         keep: None,

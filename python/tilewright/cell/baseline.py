@@ -1,0 +1,209 @@
+"""Handler `baseline`: times the reference on a GPU, as the clock of the executor times candidates. Trusted code.
+
+Request: `{problem: path, signature: CaseSignature, device, data: path, state: [Blob], calls: [{inputs: [Blob]}],
+socket: path}`. The job listens on `socket`, takes one connection and answers its frames (see `channel`) until it is
+closed:
+
+- `{"prepare": NAME}`, one of `BASELINES`: `{"graph": bool, "seconds": float,
+  "nothing_us": float}`, the last being what events measure around a kernel that does next to nothing.
+- `{"time": NAME, "calls": n}`: `{"us": [float]}`, device time of each call in microseconds, with a cold cache.
+- `{"work": null}`: `{"flops": int, "bytes": int}`, of one call: floating operations of its matrix products,
+  convolutions and attentions; bytes of its inputs, weights and outputs, each counted once.
+- `{"rates": null}`: `{DTYPE: float}`, operations a second of a large matrix product.
+
+What goes wrong in one of them is answered with `{"error": str}`. Response at the end: `{}`.
+
+The module runs with torch's own defaults, but without TF32: a candidate must reach the precision of the dtypes as well.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_flatten
+from torch.utils.flop_counter import FlopCounterMode
+
+from tilewright.cell import channel
+from tilewright.cell import oracle_reference as reference
+from tilewright.cell.direct import buffer_dtypes, load_state
+from tilewright.cell.oracle_problem import describe, load, read_source
+from tilewright.cell.oracle_values import decode, read_blob
+
+BASELINES: dict[str, Callable[[torch.nn.Module], Callable[..., Any]]] = {
+    "eager": lambda model: model,
+    "compile": lambda model: torch.compile(model, dynamic=False),
+    "max-autotune": lambda model: torch.compile(model, dynamic=False, mode="max-autotune-no-cudagraphs"),
+}
+WARM_UP = 3
+"""Calls before a graph is recorded: compiling, workspaces, choices of algorithms."""
+FLUSH_FACTOR = 2
+"""The second-level cache is flushed by writing this many times its size."""
+
+
+def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
+    """Handle one job: serve until the other end is closed; `scratch` is not used."""
+    del scratch
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(request["socket"])
+        listener.listen(1)
+        connection, _ = listener.accept()
+    os.unlink(request["socket"])
+    with connection:
+        serve(connection.fileno(), request)
+    return {}
+
+
+def serve(fd: int, request: dict[str, Any]) -> None:
+    """Answer frames until the other end is closed."""
+    subject: Subject | None = None
+    while True:
+        try:
+            question = channel.receive_frame(fd)
+        except EOFError:
+            return
+        try:
+            if subject is None:
+                subject = Subject(request)
+            answer = subject.answer(question)
+        except Exception as error:
+            answer = {"error": describe(error, request["problem"])}
+        channel.send_frame(fd, answer)
+
+
+class Subject:
+    """The reference with its weights, and inputs of several trials."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        signature, self.device, data = request["signature"], request["device"], request["data"]
+        path = request["problem"]
+        torch.cuda.set_device(self.device)
+        set_defaults()
+        module = load(path, read_source(path))
+        args = [decode(value, []) for value in signature["init_args"]]
+        kwargs = {key: decode(value, []) for key, value in signature["init_kwargs"]}
+        self.model: torch.nn.Module = module.Model(*args, **kwargs).to(self.device).train(signature["training"])
+        set_defaults()
+        load_state(self.model, signature["state"], [read_blob(data, blob, torch.uint8) for blob in request["state"]])
+        dtypes = buffer_dtypes(signature["args"], signature["buffers"])
+        self.sets = [
+            [read_blob(data, blob, dtype).to(self.device) for blob, dtype in zip(call["inputs"], dtypes, strict=True)]
+            for call in request["calls"]
+        ]
+        # Where calls find their inputs: a graph keeps its addresses.
+        self.flats = [flat.clone() for flat in self.sets[0]]
+        self.args = [decode(value, self.flats) for value in signature["args"]]
+        cache = torch.cuda.get_device_properties(self.device).L2_cache_size
+        self.flush = torch.empty(FLUSH_FACTOR * cache // 4, dtype=torch.int32, device=self.device)
+        self.calls: dict[str, Callable[[], Any]] = {}
+        self.count = 0
+
+    def answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        """The answer to one frame."""
+        match question:
+            case {"prepare": name}:
+                start = time.monotonic()
+                graph = self.prepare(name)
+                seconds = time.monotonic() - start
+                return {"graph": graph, "seconds": seconds, "nothing_us": self.nothing()}
+            case {"time": name, "calls": calls}:
+                return {"us": self.time(self.calls[name], calls)}
+            case {"work": None}:
+                return self.work()
+            case {"rates": None}:
+                return matmul_rates(self.device)
+            case _:
+                raise ValueError(f"an unknown question: {question}")
+
+    @torch.no_grad()
+    def prepare(self, name: str) -> bool:
+        """Make a baseline ready to be called. Whether as a graph: what waits for the device cannot be recorded."""
+        call = BASELINES[name](self.model)
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            for _ in range(WARM_UP):
+                self.restore(0)
+                call(*self.args)
+        stream.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with torch.cuda.graph(graph, stream=stream):
+                call(*self.args)
+        except Exception:
+            torch.cuda.synchronize()
+            self.calls[name] = torch.no_grad()(lambda: call(*self.args))
+            return False
+        self.calls[name] = graph.replay
+        return True
+
+    def restore(self, number: int) -> None:
+        """Put the inputs of a set where calls find them."""
+        for flat, fresh in zip(self.flats, self.sets[number], strict=True):
+            flat.copy_(fresh)
+
+    def time(self, call: Callable[[], Any], calls: int) -> list[float]:
+        """Device time of some calls with a cold cache, all put into the stream before the first is waited for."""
+        events = []
+        for _ in range(calls):
+            self.restore(self.count % len(self.sets))
+            self.count += 1
+            self.flush.fill_(self.count)
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            call()
+            end.record()
+            events.append((start, end))
+        torch.cuda.synchronize()
+        return [start.elapsed_time(end) * 1e3 for start, end in events]
+
+    def nothing(self) -> float:
+        """What events measure around a kernel that does next to nothing: the cost of measuring."""
+        one = torch.zeros(1, device=self.device)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            one.fill_(1.0)
+        return statistics.median(self.time(graph.replay, 21))
+
+    @torch.no_grad()
+    def work(self) -> dict[str, Any]:
+        """Floating operations and least bytes of one call."""
+        self.restore(0)
+        with FlopCounterMode(display=False) as counter:
+            output = self.model(*self.args)
+        tensors = [leaf for leaf in tree_flatten(output)[0] if isinstance(leaf, torch.Tensor)]
+        storages = {
+            tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes()
+            for tensor in (*self.flats, *reference.state_of(self.model).values(), *tensors)
+        }
+        return {"flops": counter.get_total_flops(), "bytes": sum(storages.values())}
+
+
+def set_defaults() -> None:
+    """Torch's own defaults, but for TF32. A problem's file may set them too, so it is done after loading one."""
+    torch.set_default_dtype(torch.float32)
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+
+
+def matmul_rates(device: str) -> dict[str, float]:
+    """Operations a second of a large matrix product in each dtype: the best of some calls."""
+    size, rates = 8192, {}
+    for name in ("float16", "bfloat16", "float32"):
+        a, b = (torch.randn(size, size, dtype=getattr(torch, name), device=device) for _ in range(2))
+        torch.matmul(a, b)
+        best = float("inf")
+        for _ in range(5):
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            torch.matmul(a, b)
+            end.record()
+            torch.cuda.synchronize()
+            best = min(best, start.elapsed_time(end) * 1e-3)
+        rates[name] = 2.0 * size**3 / best
+    return rates

@@ -61,6 +61,8 @@ def corpus(folder: Path, gpu: bool, labels: list[str]) -> list[Case]:
 def verify(case: Case, args: argparse.Namespace) -> Row:
     """One run of the binary."""
     command = [args.binary, "verify", str(case.problem), str(case.candidate), "--json", "--target", args.target]
+    # Several on one GPU at the same time would measure one another.
+    command += [flag for kind in args.baseline for flag in ("--baseline", kind)] if args.jobs == 1 else ["--untimed"]
     for profile in args.profile:
         command += ["--profile", profile]
     start = time.monotonic()
@@ -88,6 +90,24 @@ def print_table(rows: list[Row]) -> None:
         )
 
 
+def print_times(rows: list[Row]) -> None:
+    """Device times, where they were measured."""
+    timed = [(row, row.verdict["timing"]) for row in rows if row.verdict.get("timing")]
+    if not timed:
+        return
+    print("\n| problem | device us | warm us | baseline | baseline us | speedup | 95 % | of the limit |")
+    print("|---|---|---|---|---|---|---|---|")
+    for row, timing in timed:
+        limit = f"{timing['limit']['fraction']:.0%}" if timing.get("limit") else ""
+        for baseline in timing.get("baselines", []):
+            speedup, gaps = baseline["speedup"], "" if baseline["graph"] else " (with gaps)"
+            print(
+                f"| {row.case.problem.parent.name} | {timing['device_us']['value']:.2f} | {timing['warm_us']['value']:.2f} "
+                f"| {baseline['baseline']}{gaps} | {baseline['device_us']['value']:.2f} | {speedup['value']:.3f} "
+                f"| {speedup['low']:.3f} to {speedup['high']:.3f} | {limit} |"
+            )
+
+
 def print_summary(rows: list[Row]) -> None:
     tally = collections.Counter((row.case.label, row.verdict["verdict"]) for row in rows)
     print()
@@ -113,7 +133,8 @@ def main() -> int:
     parser.add_argument("--label", action="append", help="labels of the corpus to run (default: honest and wrong)")
     parser.add_argument("--target", default="cpu")
     parser.add_argument("--profile", action="append", default=[])
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="at the same time; candidates are timed only with 1")
+    parser.add_argument("--baseline", action="append", default=[], help="as verify's; repeat for several")
     parser.add_argument("--json", type=Path, help="write the verdicts here, one a line")
     args = parser.parse_args()
     cases = [case for folder in args.suite for case in suite(folder)]
@@ -124,6 +145,7 @@ def main() -> int:
     with ThreadPoolExecutor(args.jobs) as pool:
         rows = list(pool.map(lambda case: verify(case, args), cases))
     print_table(rows)
+    print_times(rows)
     print_summary(rows)
     if args.json:
         args.json.write_text("".join(json.dumps(row.verdict) + "\n" for row in rows))

@@ -102,7 +102,8 @@ def print_times(rows: list[Row]) -> None:
         for baseline in timing.get("baselines", []):
             speedup, gaps = baseline["speedup"], "" if baseline["graph"] else " (with gaps)"
             print(
-                f"| {row.case.problem.parent.name} | {timing['device_us']['value']:.2f} | {timing['warm_us']['value']:.2f} "
+                f"| {row.case.problem.parent.name} | {timing['device_us']['value']:.2f} "
+                f"| {timing['warm_us']['value']:.2f} "
                 f"| {baseline['baseline']}{gaps} | {baseline['device_us']['value']:.2f} | {speedup['value']:.3f} "
                 f"| {speedup['low']:.3f} to {speedup['high']:.3f} | {limit} |"
             )

@@ -33,7 +33,7 @@ pub use profile::{Golden, NonFinite, Profile, ProfileError, Rule, Tolerance};
 pub use sanitize::{Deed, Hazard, HazardKind, Party, SanitizeOutcome, SanitizeReport, Stopped};
 pub use screen::{ScreenedFile, Screening};
 pub use tensor::{TensorRef, Value, View};
-pub use timing::{BaselineKind, BaselineTime, ConfigurationTime, Estimate, LaunchTime, Limit, Timing, Work};
+pub use timing::{BaselineKind, BaselineTime, ConfigurationTime, DeviceState, Estimate, LaunchTime, Limit, Timing, Work};
 pub use verdict::{
     CandidateId, Fault, LaunchCost, Metrics, ProfileOutcome, Reason, StageTime, Trust, Verdict, VerdictKind, Worst,
 };

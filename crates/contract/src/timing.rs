@@ -25,6 +25,9 @@ pub struct Timing {
     /// How near this comes to what the device can do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+    /// The device before and after it was measured, where it says so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub device: Vec<DeviceState>,
     /// Every autotune configuration that fits, the fastest first; empty without an autotuner.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub configurations: Vec<ConfigurationTime>,
@@ -107,4 +110,19 @@ pub struct Limit {
     pub floor_us: f64,
     /// `floor_us` over the candidate's device time: 1 is as fast as the device can be.
     pub fraction: f64,
+}
+
+/// What a device says of itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceState {
+    pub name: String,
+    pub driver: String,
+    /// MHz of the multiprocessors and of the memory.
+    pub clock_mhz: u32,
+    pub memory_clock_mhz: u32,
+    /// Degrees Celsius.
+    pub temperature: u32,
+    pub power_watts: f64,
+    /// Why clocks are lower than they could be, as the driver calls it: `SW_POWER_CAP`, `HW_THERMAL_SLOWDOWN`.
+    pub throttled: Vec<String>,
 }

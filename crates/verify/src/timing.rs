@@ -162,6 +162,7 @@ impl<'a> Bench<'a> {
     fn time(&mut self, device: &mut CudaDevice, draft: &mut Draft) -> Result<Timing, Stop> {
         self.prepare(device)?;
         self.block(device, Block { calls: WARM_UP, ..COLD })?;
+        let before = device.state();
         let mut found = Comparison::default();
         match self.compare_all(device, &mut found) {
             Ok(()) => {}
@@ -182,6 +183,7 @@ impl<'a> Bench<'a> {
             overhead_us: self.overhead,
             launches: self.launch_times(&launches),
             baselines: found.baselines,
+            device: [before, device.state()].into_iter().flatten().collect(),
             limit: found.work.and_then(|work| self.limit(work, device_us.value)),
             work: found.work,
             configurations: Vec::new(),

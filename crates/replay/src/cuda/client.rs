@@ -5,8 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use tilewright_contract::Plan;
+use tilewright_contract::{DeviceState, Plan};
 
+use super::state::device_state;
 use crate::program::{Executable, Lowering};
 use crate::run::{Fault, FaultKind, Run, RunResult};
 use crate::wire::{Call, Failure, Prepare, Request, Response, receive, send};
@@ -15,6 +16,8 @@ use crate::wire::{Call, Failure, Prepare, Request, Response, receive, send};
 pub struct CudaDevice {
     ordinal: usize,
     process: Option<Executor>,
+    /// Its address on the bus, once it was asked for.
+    bus: Option<String>,
 }
 
 struct Executor {
@@ -48,7 +51,7 @@ pub struct Block {
 
 impl CudaDevice {
     pub fn new(ordinal: usize) -> Self {
-        Self { ordinal, process: None }
+        Self { ordinal, process: None, bus: None }
     }
 
     /// Executes a plan; `kernels` in the plan's order, `steps` as [`crate::step_kernels`] asked for.
@@ -116,6 +119,14 @@ impl CudaDevice {
             (Response::Timed { guard, calls }, results) => intact(guard).map(|()| (calls, results)),
             _ => Err(confused()),
         }
+    }
+
+    /// Clocks, temperature and power; none where the driver does not tell.
+    pub fn state(&mut self) -> Option<DeviceState> {
+        if self.bus.is_none() {
+            self.bus = super::driver::bus(self.ordinal).ok();
+        }
+        device_state(self.bus.as_deref()?)
     }
 
     /// Bytes a second that a copy within the GPU's memory moves, read and written together.

@@ -6,6 +6,7 @@ mod clock;
 mod driver;
 mod executor;
 mod kernels;
+mod state;
 
 pub use client::{Block, CudaDevice, Prepared};
 pub use driver::{DeviceInfo, devices};

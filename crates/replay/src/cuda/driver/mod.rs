@@ -75,6 +75,16 @@ fn info(ordinal: usize) -> Result<DeviceInfo> {
     Ok(DeviceInfo { ordinal, name, arch, memory_bytes: memory_bytes as u64 })
 }
 
+/// A GPU's address on the bus, such as `0000:3b:00.0`. Makes no context.
+pub(super) fn bus(ordinal: usize) -> Result<String> {
+    init()?;
+    let mut text = [0u8; 32];
+    // SAFETY: the buffer is as long as the call is told.
+    let result = unsafe { sys::cuDeviceGetPCIBusId(text.as_mut_ptr().cast(), text.len() as i32, device(ordinal)?) };
+    check(result, "cuDeviceGetPCIBusId")?;
+    Ok(String::from_utf8_lossy(&text).trim_end_matches('\0').to_string())
+}
+
 fn device(ordinal: usize) -> Result<sys::CUdevice> {
     let mut device = 0;
     // SAFETY: writes one handle.

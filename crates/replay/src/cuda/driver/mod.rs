@@ -144,7 +144,7 @@ impl Context {
     }
 }
 
-/// Device memory, freed on drop.
+/// Device memory, wiped and freed on drop: whoever strays out of the memory that comes after finds no results of another.
 pub(super) struct Memory {
     pub(super) address: u64,
     bytes: u64,
@@ -203,7 +203,11 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: allocated by cuMemAlloc and freed once. After a fault the context is dead and so is this memory.
-        let _ = unsafe { sys::cuMemFree_v2(self.address) };
+        // SAFETY: allocated by cuMemAlloc with this size and freed once. After a fault the context is dead and so is this
+        // memory.
+        unsafe {
+            let _ = sys::cuMemsetD8_v2(self.address, 0, self.bytes as usize);
+            let _ = sys::cuMemFree_v2(self.address);
+        }
     }
 }

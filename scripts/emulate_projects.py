@@ -3,8 +3,9 @@
 
     scripts/emulate_projects.py [--work DIR] [--each N] [--seconds S] [--budget S] [PROJECT…]
 
-A project is a file requirements/projects/NAME.txt, which pins it (first) and what its tests need. Its source
-distribution and those packages come from the registry that pip is configured for; torch and Triton are those of .venv.
+A project is a file requirements/projects/NAME.txt, which pins it (first) and what its tests need, and says where they
+are (`# tests:`, patterns) and what they import from besides the project's root (`# path:`). The source distribution and
+those packages come from the registry that pip is configured for; torch and Triton are those of .venv.
 Of each test function at most N parametrisations run, evenly chosen, each for S seconds at most; --budget bounds the
 whole project. One JSON line for each test goes to DIR/NAME.jsonl; a summary in Markdown to stdout.
 """
@@ -42,7 +43,7 @@ def main() -> None:
     parser.add_argument("--files", default="", help="only test files whose path matches this regular expression")
     parser.add_argument("--summary", action="store_true", help="run nothing, summarise what is there")
     arguments = parser.parse_args()
-    os.nice(19)
+    os.nice(5)
     summaries = []
     for name in arguments.projects or names:
         if name not in names:
@@ -62,6 +63,7 @@ class Project:
         pins = re.findall(r"^([\w.-]+)==(\S+)$", self.file.read_text(), re.MULTILINE)
         self.package, self.version = pins[0]
         self.tests = re.findall(r"^# tests: (.*)$", self.file.read_text(), re.MULTILINE)[0].split()
+        self.paths = re.findall(r"^# path: (.*)$", self.file.read_text(), re.MULTILINE)
         self.venv = work / f"venv-{name}"
         self.python = self.venv / "bin" / "python"
         self._install()
@@ -97,8 +99,8 @@ class Project:
     def pytest(self, *command: str | Path, seconds: float) -> str:
         """What pytest prints; empty if it took too long."""
         plain = ["-p", "no:cacheprovider", "-o", "log_cli=false", "-o", "addopts=", "-W", "ignore", "--triton-emulate"]
-        paths = os.pathsep.join(str(self.folder / name) for name in (".", "src") if (self.folder / name).exists())
-        environment = {**os.environ, "PYTHONPATH": paths, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "2"}
+        paths = os.pathsep.join(str(self.folder / name) for name in (".", *self.paths))
+        environment = {**os.environ, "PYTHONPATH": paths, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
         full = [self.python, "-m", "pytest", "-q", *plain, *command]
         options = {"cwd": self.folder, "env": environment, "stdin": subprocess.DEVNULL, "text": True}
         try:

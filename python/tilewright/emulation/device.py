@@ -139,6 +139,7 @@ def install_triton(session: Emulation, patches: Patches, active: EmulatedDriver)
     from . import launch
 
     def run(self: JITFunction, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         return launch.run(session, self, args, grid, warmup, kwargs)
 
     def bench(self: Autotuner, *args: Any, config: Any, **meta: Any) -> list[float]:

@@ -13,6 +13,8 @@ class KernelFault(Exception):
     or `timeout`. file, line: where in the kernel's source (line 0: unknown). program: coordinates in the grid, or None.
     """
 
+    __module__ = "tilewright"
+
     def __init__(self, kernel: str, file: str, finding: dict[str, Any], grid: tuple[int, int, int]) -> None:
         self.kind: str = finding["kind"]
         self.kernel = kernel
@@ -30,6 +32,8 @@ class Unsupported(Exception):
     operation: its name in Triton IR. file, line: where in the kernel's source (line 0: unknown).
     """
 
+    __module__ = "tilewright"
+
     def __init__(self, kernel: str, file: str, operation: str, line: int, why: str) -> None:
         self.kernel, self.file, self.operation, self.line, self.why = kernel, file, operation, line, why
         super().__init__(f"kernel {kernel}: {operation} is not supported: {why}{_quote(file, line)}")
@@ -37,6 +41,8 @@ class Unsupported(Exception):
 
 class KernelFaultWarning(UserWarning):
     """A `KernelFault` under `on_fault="warn"`."""
+
+    __module__ = "tilewright"
 
 
 def _quote(file: str, line: int) -> str:

@@ -30,6 +30,7 @@ _ADDRESSES = (torch.int64, torch.uint64)
 
 def run(session: Emulation, fn: JITFunction, args: tuple[Any, ...], grid: Any, warmup: bool, kwargs: Any) -> Kernel:
     """Stands for `JITFunction.run`."""
+    __tracebackhide__ = True
     kwargs["debug"] = bool(kwargs.get("debug") or fn.debug)
     kwargs["instrumentation_mode"] = ""
     for hook in fn.pre_run_hooks:
@@ -98,6 +99,7 @@ class Kernel:
 
     def launch(self, session: Emulation, grid: Any, values: list[Any]) -> None:
         """Runs all programs of a grid. `values` are all arguments, those that are constants included."""
+        __tracebackhide__ = True
         sizes = tuple(operator.index(size) for size in grid)[:3]
         sizes += (1,) * (3 - len(sizes))
         if any(size < 0 or size > limit for size, limit in zip(sizes, _GRID_LIMITS, strict=True)):
@@ -112,6 +114,7 @@ class Kernel:
             self._run(session, sizes, arguments)
 
     def _run(self, session: Emulation, grid: tuple[int, ...], arguments: Arguments) -> None:
+        __tracebackhide__ = True
         buffers = arguments.buffers()
         result = self._native.launch(grid, buffers, arguments.values, session.options)
         session.note_launch(self, result["report"])
@@ -119,6 +122,7 @@ class Kernel:
             self._found(session, grid, finding)
 
     def _found(self, session: Emulation, grid: tuple[int, ...], finding: dict[str, Any]) -> None:
+        __tracebackhide__ = True
         if finding["kind"] in ("malformed", "arguments"):
             raise RuntimeError(f"kernel {self.name}: {finding['message']}")
         if finding["kind"] == "unsupported":

@@ -64,6 +64,11 @@ def other_clocks(problem: Path, candidate: Path) -> tuple[float, float]:
     return bench, statistics.median(times)
 
 
+def variation(values: list[float]) -> float:
+    """Standard deviation over the mean."""
+    return statistics.stdev(values) / statistics.mean(values) if len(values) > 1 else 0.0
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -71,11 +76,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--out", type=Path, default=Path("/tmp"))
     options = parser.parse_args()
-    print("| problem | verdicts | device us | CV | interval of one | warm us | launch us | do_bench | profiler |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| problem | verdicts | device us | CV | speedup against eager | CV | 95 % in the first | told from the plain one |"
+          " warm us | do_bench | profiler |")  # fmt: skip
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     log = []
     for problem in sorted(p for p in HERE.glob("*.py") if not p.stem.endswith("_triton")):
         candidate = problem.with_name(f"{problem.stem}_triton.py")
+        plain: list[dict] = []
         for name, share in PARTS.items():
             folder = options.out / f"{problem.stem}_{int(share * 100)}"
             folder.mkdir(parents=True, exist_ok=True)
@@ -83,18 +90,21 @@ def main() -> None:
                 path = folder / f"run{run}.py"
                 path.write_text(variant(candidate, share, f"run {run}"))
             found = verdicts(options.binary, problem, folder)
-            times = [v["timing"]["device_us"]["value"] for v in found]
-            if not times:
-                print(f"| {problem.stem} {name} | 0 | | | | | | | |")
+            if not found:
+                print(f"| {problem.stem} {name} | 0 | | | | | | | | | |")
                 continue
+            plain = plain or found
             bench, profiler = other_clocks(problem, path)
-            first = found[0]["timing"]
-            spread = statistics.stdev(times) / statistics.mean(times) if len(times) > 1 else 0.0
+            times = [v["timing"]["device_us"]["value"] for v in found]
+            speedups = [v["timing"]["baselines"][0]["speedup"] for v in found]
+            values = [speedup["value"] for speedup in speedups]
+            first = plain[0]["timing"]["baselines"][0]["speedup"]
+            apart = sum(speedup["high"] < first["low"] for speedup in speedups)
             print(
-                f"| {problem.stem} {name} | {len(times)} | {statistics.median(times):.2f} | {spread:.2%} "
-                f"| {first['device_us']['low']:.2f} to {first['device_us']['high']:.2f} of {first['calls']} "
-                f"| {first['warm_us']['value']:.2f} | {sum(x['us'] for x in first['launches']):.2f} "
-                f"| {bench:.2f} | {profiler:.2f} |",
+                f"| {problem.stem} {name} | {len(times)} | {statistics.median(times):.2f} | {variation(times):.2%} "
+                f"| {statistics.median(values):.4f} | {variation(values):.2%} "
+                f"| {speedups[0]['low']:.4f} to {speedups[0]['high']:.4f} | {apart} of {len(speedups)} "
+                f"| {found[0]['timing']['warm_us']['value']:.2f} | {bench:.2f} | {profiler:.2f} |",
                 flush=True,
             )
             log += found

@@ -1,9 +1,9 @@
-"""Softmax over rows of 4096, 8,192 of them: 256 MiB of traffic, device time about 65 us."""
+"""Softmax over 4,096 rows of 4,096: 128 MiB of traffic."""
 
 import torch
 import torch.nn as nn
 
-ROWS, COLS = 8192, 4096
+ROWS, COLS = 4096, 4096
 CASES = [{"name": "small", "ROWS": 16, "COLS": 1000}]
 
 

@@ -76,8 +76,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--out", type=Path, default=Path("/tmp"))
     options = parser.parse_args()
-    print("| problem | verdicts | device us | CV | speedup against eager | CV | 95 % in the first | told from the plain one |"
-          " warm us | do_bench | profiler |")  # fmt: skip
+    print(
+        "| problem | verdicts | device us | CV | speedup against eager | CV | 95 % in the first "
+        "| told from the plain one | warm us | do_bench | profiler |"
+    )
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     log = []
     for problem in sorted(p for p in HERE.glob("*.py") if not p.stem.endswith("_triton")):

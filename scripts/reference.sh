@@ -11,7 +11,7 @@ mkdir -p "$out"
 cargo build --quiet --locked -p tilewright
 tilewright() { cargo run --quiet --locked -p tilewright -- "$@"; }
 generated=(rules)
-for document in plan verdict profile audit controls screen sanitize; do
+for document in plan verdict profile audit controls screen sanitize run; do
   tilewright schema "$document" >"$out/$document.schema.json"
   generated+=("$document.schema.json")
 done

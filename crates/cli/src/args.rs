@@ -26,6 +26,11 @@ enum Command {
     /// Runs in the emulator, over the problem's cases and value regimes. Unlike `verify` it goes on after a mistake, and it
     /// does not judge values. Exit status: 0 clean, 1 hazards found, 2 usage, 3 not checked through no fault of the candidate.
     Sanitize(Box<SanitizeArgs>),
+    /// Launch one Triton kernel of a file in the emulator, on arguments given here
+    ///
+    /// Needs no problem, no GPU and no torch code: the kernel is cut out of the file and compiled in a sandbox.
+    /// Exit status: 0 clean, 1 hazards found or the kernel does not compile, 2 usage, 3 not run through no fault of its own.
+    Run(Box<LaunchArgs>),
     /// Measure how often the evaluator is wrong, over labelled candidates
     ///
     /// Exit status: 0 every verdict is on the right side, 1 a wrong candidate is accepted or an honest one refused,
@@ -110,11 +115,78 @@ pub(crate) struct SanitizeArgs {
     pub(crate) problem: Utf8PathBuf,
     /// Candidate file that defines ModelNew
     pub(crate) candidate: Utf8PathBuf,
+    /// Say where NaN and infinities in the outputs are made: several times slower
+    #[arg(long)]
+    pub(crate) nan: bool,
     #[command(flatten)]
     pub(crate) run: RunArgs,
     #[command(flatten)]
     pub(crate) common: Common,
 }
+
+#[derive(Debug, Args)]
+#[command(after_long_help = LAUNCH_HELP)]
+pub(crate) struct LaunchArgs {
+    /// File and name of a function with @triton.jit
+    #[arg(value_name = "FILE.py::KERNEL")]
+    pub(crate) kernel: String,
+    /// Programs: up to three sizes, each an integer, the name of an integer argument, or cdiv(a, b)
+    #[arg(long, value_name = "X[,Y[,Z]]")]
+    pub(crate) grid: String,
+    /// Arguments by the kernel's parameter names; see below
+    #[arg(long, value_name = "NAME=VALUE", num_args = 1.., action = clap::ArgAction::Append)]
+    pub(crate) args: Vec<String>,
+    /// Tensors that are results: what is wrong with a value counts where it reaches one [default: all tensors]
+    #[arg(long, value_name = "NAME", num_args = 1.., action = clap::ArgAction::Append)]
+    pub(crate) out: Vec<String>,
+    /// Write a tensor to a file after the launch; repeat for more
+    #[arg(long, value_name = "NAME=FILE.npy", num_args = 1.., action = clap::ArgAction::Append)]
+    pub(crate) save: Vec<String>,
+    /// Seed of random fills
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Warps of a program [default: of the first autotune configuration, or 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
+    pub(crate) num_warps: Option<u32>,
+    /// Pipeline stages [default: of the first autotune configuration, or 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) num_stages: Option<u32>,
+    /// What the kernel is compiled for: sm_80, sm_90, sm_100, gfx942 …
+    #[arg(long, default_value = "sm_90")]
+    pub(crate) arch: String,
+    /// Start the last program first
+    #[arg(long)]
+    pub(crate) reverse: bool,
+    /// Say where NaN and infinities in the results are made: several times slower
+    #[arg(long)]
+    pub(crate) nan: bool,
+    /// Elements of each tensor to show
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub(crate) head: usize,
+    /// Seconds for the compiler and for the launch, each
+    #[arg(long, default_value_t = 120.0, value_parser = parse_seconds)]
+    pub(crate) timeout: f64,
+    /// Fail when a layer of the sandbox is not available on this kernel
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+const LAUNCH_HELP: &str = "\
+Values:
+  f32[1024,64]:randn      a tensor: dtype, shape, fill. An extent may be the name of an integer argument
+  bf16[n]                 nothing has written it, as torch.empty
+  @x.npy, bf16@x.npy      from a file, as it is or converted
+  1024, 1e-5, true, none  a number as Triton passes it; 7:i64 gives it a type
+  relu, tl.float16        a text or a dtype for a tl.constexpr
+Fills:  uninit, zeros, ones, a number, arange[(start,step)], randn[(mean,std)], rand[(low,high)], randint(low,high)
+Dtypes: bool, u8 to u64, i8 to i64, fp8e4m3fn, fp8e5m2, f16, bf16, f32, f64
+Parameters that are not given take the value of the first autotune configuration, or their default.
+
+Example:
+  tilewright run add.py::add_kernel --grid 'cdiv(n,BLOCK)' \\
+      --args x=f32[n]:randn y=f32[n]:randn out=f32[n] n=1000 BLOCK=256 --out out --save out=sum.npy";
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
@@ -259,6 +331,7 @@ pub(crate) enum Document {
     Controls,
     Screen,
     Sanitize,
+    Run,
 }
 
 impl Cli {
@@ -266,6 +339,7 @@ impl Cli {
         let outcome = match self.command {
             Command::Verify(args) => commands::verify::run(&args),
             Command::Sanitize(args) => commands::sanitize::run(&args),
+            Command::Run(args) => commands::run::run(&args),
             Command::Audit(args) => commands::audit::run(&args),
             Command::Screen(args) => commands::screen::run(&args),
             Command::Rule(args) => commands::rule::run(&args),

@@ -3,6 +3,7 @@
 mod audit;
 mod controls;
 mod excerpt;
+mod launch;
 mod sanitize;
 
 use std::fmt::Write as _;
@@ -17,6 +18,7 @@ use tilewright_verify::arch_name;
 pub(crate) use audit::audit;
 pub(crate) use controls::{certificate, certificates_as_markdown};
 pub(crate) use excerpt::{Excerpts, Mark};
+pub(crate) use launch::launch;
 pub(crate) use sanitize::sanitize;
 
 /// A verdict on a terminal: what was decided, why, the worst element, resources, time by stage, the next thing to try.

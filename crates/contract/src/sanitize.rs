@@ -17,6 +17,9 @@ pub struct SanitizeReport {
     pub arch: Option<Target>,
     /// Each once, by the line of the access.
     pub hazards: Vec<Hazard>,
+    /// Where NaN and infinities are made that outputs hold, if that was asked for. They are no hazards by themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub births: Vec<Hazard>,
     /// Why launches were not run, or not to their end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
@@ -34,11 +37,7 @@ impl SanitizeReport {
 
     /// Process exit code: 0 clean, 1 hazards or a fault of the candidate, 3 not checked through no fault of its own.
     pub fn exit_code(&self) -> u8 {
-        match (&self.outcome, &self.stopped) {
-            (SanitizeOutcome::Clean, _) => 0,
-            (SanitizeOutcome::Stopped, Some(stopped)) => stopped.exit_code(),
-            (SanitizeOutcome::Hazards | SanitizeOutcome::Stopped, _) => 1,
-        }
+        self.outcome.exit_code(self.stopped.as_ref())
     }
 }
 
@@ -50,6 +49,16 @@ pub enum SanitizeOutcome {
     Hazards,
     /// Nothing was seen, but not everything was run.
     Stopped,
+}
+
+impl SanitizeOutcome {
+    pub(crate) fn exit_code(self, stopped: Option<&Stopped>) -> u8 {
+        match (self, stopped) {
+            (Self::Clean, _) => 0,
+            (Self::Stopped, Some(stopped)) => stopped.exit_code(),
+            (Self::Hazards | Self::Stopped, _) => 1,
+        }
+    }
 }
 
 /// Why a candidate could not be run, as a verdict would say it.
@@ -160,8 +169,10 @@ pub enum HazardKind {
     Nondeterministic,
     /// `tl.device_assert` failed.
     Assertion,
-    /// An operation made a NaN from numbers; looked for on request.
+    /// An operation made a NaN of none; looked for on request.
     Nan,
+    /// An operation made an infinity of finite numbers; looked for on request.
+    Infinity,
 }
 
 impl HazardKind {
@@ -181,6 +192,7 @@ impl HazardKind {
             Self::Nondeterministic => "nondeterministic",
             Self::Assertion => "assertion",
             Self::Nan => "nan",
+            Self::Infinity => "infinity",
         }
     }
 
@@ -201,7 +213,7 @@ impl HazardKind {
             Self::Deadlock => "let no program wait for one that waits for it; release every lock",
             Self::UndefinedLanes => "give tl.load an `other`, or mask the lanes again before a reduction",
             Self::Nondeterministic => "let programs write to places of their own, or wait for each other",
-            Self::Assertion | Self::Nan => return None,
+            Self::Assertion | Self::Nan | Self::Infinity => return None,
         })
     }
 }

@@ -31,7 +31,7 @@ impl CpuDevice {
         for (number, step) in plan.steps.iter().enumerate() {
             match Launch::of(plan, step) {
                 Some(launch) => session
-                    .launch(&launch, &self.kernels[launch.kernel])
+                    .launch(&launch, &self.kernels[launch.kernel], Limits::default())
                     .map_err(|fault| translate(&fault, launch.line))?,
                 None => session.host_step(step, number)?,
             }
@@ -39,20 +39,22 @@ impl CpuDevice {
         Ok(session.finish())
     }
 
-    /// Executes the plan once, in fresh memory, and goes on after whatever a launch does wrong.
+    /// Executes the plan once, in fresh memory, and goes on after whatever a launch does wrong. `births`: also finds where
+    /// NaN and infinities are made, which takes several times as long.
     ///
     /// # Errors
     /// A launch that cannot be executed at all, or not within the deadline.
-    pub fn survey(&self, plan: &Plan, run: &Run) -> Result<Survey, Fault> {
+    pub fn survey(&self, plan: &Plan, run: &Run, births: bool) -> Result<Survey, Fault> {
         let mut session = Session::new(plan, run);
-        let mut hazards = Vec::new();
+        let mut survey = Survey::default();
         for (number, step) in plan.steps.iter().enumerate() {
             match Launch::of(plan, step) {
-                Some(launch) => session.survey(&launch, &self.kernels[launch.kernel], &mut hazards)?,
+                Some(launch) => session.survey(&launch, &self.kernels[launch.kernel], births, &mut survey)?,
                 None => session.host_step(step, number)?,
             }
         }
-        Ok(Survey { hazards, result: session.finish() })
+        survey.result = session.finish();
+        Ok(survey)
     }
 }
 
@@ -81,7 +83,7 @@ impl<'a> Session<'a> {
     fn new(plan: &'a Plan, run: &'a Run) -> Self {
         let mut memory = Memory::new();
         let buffers = run.contents.iter().zip(&plan.buffers).enumerate().map(|(i, (contents, buffer))| {
-            let label = describe(&buffer.source, i);
+            let label = run.names.get(i).cloned().unwrap_or_else(|| describe(&buffer.source, i));
             match contents {
                 Some(bytes) => memory.alloc(&label, bytes.clone(), Init::Written),
                 None => memory.alloc(&label, vec![run.poison; buffer.nbytes as usize], Init::Uninitialised),
@@ -94,14 +96,15 @@ impl<'a> Session<'a> {
         Self { plan, run, memory, buffers, born: BTreeMap::new(), result: RunResult::default() }
     }
 
-    pub(crate) fn launch(&mut self, launch: &Launch<'a>, kernel: &Kernel) -> Result<(), emulate::Fault> {
+    pub(crate) fn launch(
+        &mut self,
+        launch: &Launch<'a>,
+        kernel: &Kernel,
+        limits: Limits,
+    ) -> Result<(), emulate::Fault> {
         let args: Vec<_> = launch.arguments().flat_map(|(param, arg)| self.argument(arg, &param.ty)).collect();
-        let limits = Limits {
-            deadline: self.run.deadline,
-            poison: self.run.lanes,
-            reverse: self.run.reverse,
-            ..Limits::default()
-        };
+        let limits =
+            Limits { deadline: self.run.deadline, poison: self.run.lanes, reverse: self.run.reverse, ..limits };
         let report = emulate::launch(kernel, launch.grid, &args, &mut self.memory, &limits);
         for (mark, _) in self.memory.defects() {
             self.born.entry(mark).or_insert(*launch);

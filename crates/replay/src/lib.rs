@@ -11,7 +11,7 @@ mod survey;
 mod wire;
 
 pub use cpu::CpuDevice;
-pub use program::{Executable, STEP_MODULE, clock_kernels, step_kernels};
+pub use program::{Executable, STEP_MODULE, clock_kernels, pointer_type, step_kernels};
 pub use run::{Contents, Defective, Fault, FaultKind, Run, RunResult, initial_contents, writer};
 pub use survey::Survey;
 pub use wire::Call;

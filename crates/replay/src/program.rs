@@ -176,7 +176,8 @@ fn copy_spec(src: Dtype, dst: Dtype) -> KernelSpec {
     }
 }
 
-fn pointer_type(dtype: Dtype) -> String {
+/// Triton's type of a pointer to elements of a dtype: `*fp32`.
+pub fn pointer_type(dtype: Dtype) -> String {
     let name = match dtype {
         Dtype::Bool => "i1",
         Dtype::U8 => "u8",

@@ -18,6 +18,8 @@ pub struct Contents {
 pub struct Run {
     /// First contents of each buffer of the plan; `None` is uninitialised memory.
     pub contents: Vec<Option<Vec<u8>>>,
+    /// What messages call each buffer; one that is missing here is named by its source.
+    pub names: Vec<String>,
     /// Bytes of buffers that earlier calls left behind, as buffer and range, where the device can tell their use.
     pub left_over: Vec<(usize, Range<usize>)>,
     /// Byte that fills uninitialised memory.

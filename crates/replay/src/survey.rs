@@ -2,7 +2,7 @@
 
 use tilewright_contract::{Arg, Deed, Hazard, HazardKind, KernelSpec, Param, Party, Plan, Step};
 use tilewright_emulate as emulate;
-use tilewright_emulate::{Access, DefectKind, Kernel, Site, Usage};
+use tilewright_emulate::{Access, DefectKind, Kernel, Limits, Site, Usage};
 
 use crate::cpu::{Session, translate};
 use crate::run::{Fault, RunResult, writer};
@@ -14,6 +14,8 @@ pub struct Survey {
     pub result: RunResult,
     /// In the order in which they were met.
     pub hazards: Vec<Hazard>,
+    /// Where NaN and infinities were made, if that was asked for. Whether they reach anything is not known.
+    pub births: Vec<Hazard>,
 }
 
 /// A launch of a plan with its kernel.
@@ -59,11 +61,22 @@ impl<'a> Session<'a> {
         &mut self,
         launch: &Launch<'a>,
         kernel: &Kernel,
-        hazards: &mut Vec<Hazard>,
+        births: bool,
+        survey: &mut Survey,
     ) -> Result<(), Fault> {
-        let Err(fault) = self.launch(launch, kernel) else { return Ok(()) };
+        // What the memory knows of earlier launches.
+        let (faults, known_births) = (self.memory.faults().count(), self.memory.births().count());
+        let limits = Limits { go_on: true, births, ..Limits::default() };
+        let outcome = self.launch(launch, kernel, limits);
+        let met = self.memory.faults().skip(faults);
+        survey.hazards.extend(met.filter_map(|(fault, count)| {
+            self.of_fault(fault, launch).map(|hazard| Hazard { count: *count, ..hazard })
+        }));
+        let born = self.memory.births().skip(known_births);
+        survey.births.extend(born.map(|(birth, count)| of_birth(birth, *count, launch)));
+        let Err(fault) = outcome else { return Ok(()) };
         let Some(hazard) = self.of_fault(&fault, launch) else { return Err(translate(&fault, launch.line)) };
-        hazards.push(hazard);
+        survey.hazards.push(hazard);
         self.excuse(launch);
         Ok(())
     }
@@ -124,7 +137,11 @@ impl<'a> Session<'a> {
     fn named(&self, label: &str, launch: &Launch<'_>) -> String {
         let buffer = self.buffers.iter().position(|&id| self.memory.label(id) == label);
         let names = buffer.map(|buffer| launch.parameters(buffer)).unwrap_or_default();
-        if names.is_empty() { label.to_owned() } else { format!("{} [{label}]", names.join(", ")) }
+        match &names[..] {
+            [] => label.to_owned(),
+            names if names.contains(&label) => label.to_owned(),
+            names => format!("{} [{label}]", names.join(", ")),
+        }
     }
 }
 
@@ -156,6 +173,11 @@ pub(crate) fn of_defect(defect: &emulate::Defect, launch: Option<&Launch<'_>>, s
         offset: read.then_some(defect.offset as i64),
         ..hazard
     }
+}
+
+fn of_birth(birth: &emulate::Birth, count: u64, launch: &Launch<'_>) -> Hazard {
+    let kind = if birth.infinite { HazardKind::Infinity } else { HazardKind::Nan };
+    Hazard { at: Some(compute(&birth.site)), count, ..launch.hazard(kind, birth.to_string()) }
 }
 
 fn party(access: Access, site: &Site) -> Party {

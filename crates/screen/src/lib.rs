@@ -14,7 +14,7 @@ mod source;
 
 use tilewright_contract::{Finding, OpenCall};
 
-pub use cut::{Decorator, Kernel};
+pub use cut::{Config, Decorator, Kernel, Parameter};
 pub use error::ScreenError;
 pub use rules::{Manual, ascend, forbidden_assembly, manual, tier_name, unscreened};
 pub use source::MAX_BYTES;
@@ -26,7 +26,7 @@ const STACK: usize = 64 << 20;
 const SHALLOW: usize = 64;
 
 /// What the screen makes of a candidate.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Cut {
     /// Python source with the kernels, the device functions, constants and imports they need, and nothing else.
     /// Every line is the candidate's line. Empty if there is no kernel.

@@ -59,6 +59,10 @@ impl<'s, 'a> Names<'s, 'a> {
         Self { scopes, known: RefCell::default(), asked: RefCell::default() }
     }
 
+    pub(crate) fn scopes(&self) -> &'s Scopes<'a> {
+        self.scopes
+    }
+
     /// The dotted paths of imported or built-in things that `expr` may be; empty if unknown or local.
     pub(crate) fn paths(&self, expr: &Expr, scope: ScopeId) -> Rc<[String]> {
         let key = (expr.range(), scope);

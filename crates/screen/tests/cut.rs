@@ -14,7 +14,7 @@ fn kernel_only_modules() {
         let text = fs::read_to_string(crate_root().join(format!("tests/cut/{name}.py"))).unwrap();
         let cut = cut(text.as_bytes()).unwrap();
         let kernels = cut.kernels.iter().map(|kernel| {
-            let params = kernel.params.join(", ");
+            let params = kernel.params.iter().map(|param| param.name.as_str()).collect::<Vec<_>>().join(", ");
             format!("{}: {}({params}) {:?}\n", kernel.line, kernel.name, kernel.decorators)
         });
         let findings = cut

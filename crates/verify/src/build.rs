@@ -244,7 +244,7 @@ fn exceeded(verifier: &Verifier, built: &BuiltPlan) -> Option<Stop> {
 }
 
 /// `softmax(BLOCK=1024)`, with the warps and stages where they are not the default.
-pub(crate) fn kernel_name(spec: &KernelSpec) -> String {
+pub fn kernel_name(spec: &KernelSpec) -> String {
     let path_name = |path: &str| -> String {
         path.parse::<usize>().ok().and_then(|at| spec.params.get(at)).map_or(path.into(), |param| param.name.clone())
     };

@@ -110,6 +110,7 @@ impl<'a> TrialRun<'a, '_> {
     pub(crate) fn run(&self, number: usize, contents: &Contents) -> Result<Run, Stop> {
         Ok(Run {
             contents: initial_contents(self.plan, contents)?,
+            names: Vec::new(),
             left_over: self.left_over(&contents.constants),
             poison: POISON,
             lanes: 0,
@@ -267,16 +268,8 @@ impl<'a> TrialRun<'a, '_> {
     }
 
     /// Whether a defect decided something or reached what is compared.
-    pub(crate) fn matters(&self, defect: &Defective, result: &RunResult) -> bool {
-        let reached = |tensor: &TensorRef| {
-            let shadow = result.shadow.as_ref().map(|shadow| &shadow[tensor.buffer]);
-            shadow.is_some_and(|shadow| {
-                let size = tensor.view.dtype.size() as usize;
-                shadow.contains(&defect.mark)
-                    && tensor.view.offsets().any(|at| shadow[at..at + size].contains(&defect.mark))
-            })
-        };
-        defect.decided || self.observed().into_iter().any(|(_, tensor)| reached(tensor))
+    fn matters(&self, defect: &Defective, result: &RunResult) -> bool {
+        matters(self.plan, defect, result)
     }
 
     /// Runs again over other poison, unless the device knows that none was used: what changes depends on memory
@@ -430,9 +423,22 @@ impl<'a> TrialRun<'a, '_> {
         after
     }
 
-    pub(crate) fn observed(&self) -> Vec<(String, &TensorRef)> {
+    fn observed(&self) -> Vec<(String, &TensorRef)> {
         self.plan.output.tensors()
     }
+}
+
+/// Whether a defect decided something or reached an output of the plan.
+pub(crate) fn matters(plan: &Plan, defect: &Defective, result: &RunResult) -> bool {
+    let reached = |tensor: &TensorRef| {
+        let shadow = result.shadow.as_ref().map(|shadow| &shadow[tensor.buffer]);
+        shadow.is_some_and(|shadow| {
+            let size = tensor.view.dtype.size() as usize;
+            shadow.contains(&defect.mark)
+                && tensor.view.offsets().any(|at| shadow[at..at + size].contains(&defect.mark))
+        })
+    };
+    defect.decided || plan.output.tensors().into_iter().any(|(_, tensor)| reached(tensor))
 }
 
 /// Whether two runs of the same launches differ by no more than the order of float atomics explains: the judge then

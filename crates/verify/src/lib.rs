@@ -12,6 +12,7 @@ mod execute;
 mod judging;
 mod keep;
 mod kernel;
+mod launch;
 mod log;
 mod opinion;
 mod options;
@@ -23,6 +24,8 @@ mod timing;
 mod weights;
 
 pub use batch::{Group, batch};
+pub use build::kernel_name;
+pub use launch::{BindError, Bound, Fill, Given, GivenTensor, Launched, Launching, bind, integer, launch};
 pub use log::{Log, LogError};
 pub use options::{Mode, Options};
 pub use pipeline::Verifier;

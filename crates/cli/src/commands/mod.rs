@@ -5,6 +5,7 @@ pub(crate) mod controls;
 pub(crate) mod doctor;
 pub(crate) mod executor;
 pub(crate) mod rule;
+pub(crate) mod run;
 pub(crate) mod sanitize;
 pub(crate) mod schema;
 pub(crate) mod screen;

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &SanitizeArgs) -> anyhow::Result<ExitCode> {
     let source = std::fs::read(candidate).map_err(|error| usage(format!("failed to read {candidate}: {error}")))?;
     let verifier = session::start(options, &args.common)?.verifier;
     let problem = verifier.load(args.problem.as_std_path());
-    let report = verifier.sanitize(&problem, candidate.as_std_path(), &source);
+    let report = verifier.sanitize(&problem, candidate.as_std_path(), &source, args.nan);
     if args.common.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {

@@ -2,7 +2,7 @@ use std::process::ExitCode;
 
 use schemars::schema_for;
 use tilewright_audit::Audit;
-use tilewright_contract::{Certificate, Plan, Profile, SanitizeReport, Screening, Verdict};
+use tilewright_contract::{Certificate, LaunchReport, Plan, Profile, SanitizeReport, Screening, Verdict};
 
 use crate::args::{Document, SchemaArgs};
 
@@ -11,6 +11,7 @@ pub(crate) fn run(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
         Document::Plan => schema_for!(Plan),
         Document::Verdict => schema_for!(Verdict),
         Document::Profile => schema_for!(Profile),
+        Document::Run => schema_for!(LaunchReport),
         Document::Sanitize => schema_for!(SanitizeReport),
         Document::Screen => schema_for!(Screening),
         Document::Audit => schema_for!(Audit),

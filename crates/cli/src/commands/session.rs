@@ -23,15 +23,27 @@ pub(crate) struct Session {
     pub(crate) triton: String,
 }
 
+/// Of what a zygote runs on.
+pub(crate) struct Versions {
+    torch: String,
+    triton: String,
+}
+
 /// Starts the zygote; seconds.
 pub(crate) fn start(options: Options, common: &Common) -> anyhow::Result<Session> {
+    let (stage, Versions { torch, triton }) = stage(options.strict, options.timeout, common)?;
+    Ok(Session { verifier: Verifier::new(stage, options), torch, triton })
+}
+
+/// The stages behind a zygote, with no job of a candidate longer than `timeout`.
+pub(crate) fn stage(strict: bool, timeout: Duration, common: &Common) -> anyhow::Result<(Stage, Versions)> {
     let python = find_python(common.python.as_ref().map(|path| path.as_std_path()))?;
     let zygote = Zygote::start(ZygoteOptions::new(python))?;
     let versions = zygote.versions();
+    let versions = Versions { torch: versions.torch, triton: versions.triton };
     let cache = Cache::open(Cache::default_root()).context("failed to open the cache of compiled kernels")?;
-    let limits = StageLimits::default().within(options.timeout);
-    let stage = Stage::new(Arc::new(zygote), cache, StageOptions { strict: options.strict, limits });
-    Ok(Session { verifier: Verifier::new(stage, options), torch: versions.torch, triton: versions.triton })
+    let limits = StageLimits::default().within(timeout);
+    Ok((Stage::new(Arc::new(zygote), cache, StageOptions { strict, limits }), versions))
 }
 
 /// Checked options. `keep`: a folder for intermediate documents.

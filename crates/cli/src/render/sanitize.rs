@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use comfy_table::Table;
 use miette::{MietteDiagnostic, Severity};
 use owo_colors::{OwoColorize, Stream, Style};
-use tilewright_contract::{Hazard, HazardKind, LaunchCost, Party, SanitizeOutcome, SanitizeReport};
+use tilewright_contract::{Hazard, HazardKind, LaunchCost, Party, SanitizeOutcome, SanitizeReport, Stopped};
 use tilewright_verify::arch_name;
 
 use super::excerpt::{Excerpts, Mark};
@@ -14,19 +14,11 @@ use super::{indent, plain, seconds, table};
 /// A report on a terminal: each hazard over its lines, then what kept launches from running, then costs.
 pub(crate) fn sanitize(report: &SanitizeReport, source: &[u8], colours: bool) -> String {
     let mut out = hazards(&report.hazards, &report.candidate.path, source, colours);
+    out += &hazards(&report.births, &report.candidate.path, source, colours);
     let _ = writeln!(out, "{}  {}", headline(report), plain(&report.candidate.path));
     let arch = report.arch.as_ref().map(|arch| format!(", compiled for {}", arch_name(arch))).unwrap_or_default();
     let _ = writeln!(out, "  problem {}, on {}{arch}; values are not judged", report.problem.path, report.target);
-    if let Some(stopped) = &report.stopped {
-        for reason in &stopped.reasons {
-            let place = reason.line.map(|line| format!(" (line {line})")).unwrap_or_default();
-            let verdict = stopped.verdict.name();
-            let _ = writeln!(out, "  {:<6} {verdict}: {}{place} [{}]", "stop", plain(&reason.message), reason.code);
-            if let Some(help) = &reason.help {
-                let _ = writeln!(out, "  {:<6} {}", "next", plain(help));
-            }
-        }
-    }
+    out += &stopped(report.stopped.as_ref());
     for note in &report.notes {
         let _ = writeln!(out, "  {:<6} {}", "note", plain(note));
     }
@@ -39,18 +31,36 @@ pub(crate) fn sanitize(report: &SanitizeReport, source: &[u8], colours: bool) ->
 }
 
 fn headline(report: &SanitizeReport) -> String {
-    let count = report.hazards.len();
-    let (words, style) = match report.outcome {
-        SanitizeOutcome::Clean => ("clean".to_owned(), Style::new().green().bold()),
-        SanitizeOutcome::Hazards if count == 1 => ("1 hazard".to_owned(), Style::new().red().bold()),
-        SanitizeOutcome::Hazards => (format!("{count} hazards"), Style::new().red().bold()),
-        SanitizeOutcome::Stopped => ("not checked".to_owned(), Style::new().yellow().bold()),
-    };
+    let (words, style) = outcome(report.outcome, report.hazards.len());
     words.if_supports_color(Stream::Stdout, |words| words.style(style)).to_string()
 }
 
+pub(super) fn outcome(outcome: SanitizeOutcome, hazards: usize) -> (String, Style) {
+    match outcome {
+        SanitizeOutcome::Clean => ("clean".to_owned(), Style::new().green().bold()),
+        SanitizeOutcome::Hazards if hazards == 1 => ("1 hazard".to_owned(), Style::new().red().bold()),
+        SanitizeOutcome::Hazards => (format!("{hazards} hazards"), Style::new().red().bold()),
+        SanitizeOutcome::Stopped => ("not checked".to_owned(), Style::new().yellow().bold()),
+    }
+}
+
+/// Why launches were not run.
+pub(super) fn stopped(stopped: Option<&Stopped>) -> String {
+    let mut out = String::new();
+    let Some(Stopped { verdict, reasons }) = stopped else { return out };
+    for reason in reasons {
+        let place = reason.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+        let (verdict, message) = (verdict.name(), plain(&reason.message));
+        let _ = writeln!(out, "  {:<6} {verdict}: {message}{place} [{}]", "stop", reason.code);
+        if let Some(help) = &reason.help {
+            let _ = writeln!(out, "  {:<6} {}", "next", plain(help));
+        }
+    }
+    out
+}
+
 /// Each hazard over excerpts of its lines.
-pub(crate) fn hazards(hazards: &[Hazard], path: &str, source: &[u8], colours: bool) -> String {
+pub(super) fn hazards(hazards: &[Hazard], path: &str, source: &[u8], colours: bool) -> String {
     let excerpts = Excerpts::new(path, source, colours);
     hazards.iter().map(|hazard| excerpts.show(diagnostic(hazard), &marks(hazard)) + "\n").collect()
 }
@@ -112,7 +122,7 @@ fn other_side(hazard: &Hazard, party: &Party) -> String {
 }
 
 /// What each launch moved and computed.
-pub(crate) fn costs(costs: &[LaunchCost]) -> Table {
+pub(super) fn costs(costs: &[LaunchCost]) -> Table {
     let mut table = table(&[
         "launch",
         "grid",

@@ -11,7 +11,7 @@ use crate::names::Names;
 use crate::scope::{BindingKind, Hooks, MODULE, ScopeId, ScopeKind, Scopes, Walker, is_main_guard};
 
 const JIT: &[&str] = &["triton.jit"];
-const AUTOTUNE: &[&str] = &["triton.autotune"];
+pub(super) const AUTOTUNE: &[&str] = &["triton.autotune"];
 const HEURISTICS: &[&str] = &["triton.heuristics"];
 const CONSTEXPR_FUNCTION: &[&str] =
     &["triton.constexpr_function", "triton.language.constexpr_function", "triton.language.constexpr"];

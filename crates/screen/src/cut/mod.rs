@@ -5,6 +5,7 @@ mod discover;
 mod emit;
 mod obstacle;
 mod pure;
+mod signature;
 
 use ruff_python_ast::{ModModule, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextSize};
@@ -15,13 +16,15 @@ use closure::{Closure, Needed};
 pub(crate) use discover::{Discovered, discover};
 use emit::{Emitter, def_keyword};
 use obstacle::{Obstacle, Reason};
+use signature::Reader;
+pub use signature::{Config, Parameter};
 
 use crate::names::Names;
 use crate::scope::Scopes;
 use crate::source::Source;
 
 /// A jit function of the kernel-only module.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
     /// Its name, in the candidate and in the module.
     pub name: String,
@@ -29,8 +32,10 @@ pub struct Kernel {
     pub line: u32,
     /// 1-based line of the first decorator: what Python calls the function's first line.
     pub first_line: u32,
-    /// Names of the parameters, in order.
-    pub params: Vec<String>,
+    /// In order.
+    pub params: Vec<Parameter>,
+    /// The first configuration of `@triton.autotune`, where it is written in literals.
+    pub config: Option<Config>,
     /// Triton's decorators in the candidate, outermost first. The module keeps `jit` only.
     pub decorators: Vec<Decorator>,
 }
@@ -68,7 +73,7 @@ pub(crate) fn pieces<'a>(
                 });
                 // A definition that a later one of the same name replaces is no kernel of the module.
                 if is_live {
-                    kernels.push(kernel(jitted, source));
+                    kernels.push(kernel(jitted, source, names));
                 }
             }
             Err(obstacle) => findings.push(obstacle.finding(&jitted.def.name, source)),
@@ -82,14 +87,16 @@ pub(crate) fn pieces<'a>(
     check(Pieces { module, kernels, findings })
 }
 
-fn kernel(jitted: &discover::Jitted<'_>, source: &Source) -> Kernel {
+fn kernel(jitted: &discover::Jitted<'_>, source: &Source, names: &Names<'_, '_>) -> Kernel {
     let def = jitted.def;
+    let reader = Reader { source, names, scope: jitted.scope };
     let line = source.line(TextSize::new(def_keyword(def, &source.text) as u32));
     Kernel {
         name: def.name.to_string(),
         line,
         first_line: def.decorator_list.first().map_or(line, |decorator| source.line(decorator.start())),
-        params: def.parameters.iter().map(|parameter| parameter.name().to_string()).collect(),
+        params: reader.parameters(def),
+        config: reader.config(def),
         decorators: jitted.decorators.clone(),
     }
 }

@@ -32,7 +32,10 @@ pub(crate) fn execute(modules: &[Module]) -> io::Result<()> {
         let kernels: Vec<_> = cut
             .kernels
             .iter()
-            .map(|kernel| serde_json::json!({"name": kernel.name, "line": kernel.line, "params": kernel.params}))
+            .map(|kernel| {
+                let params: Vec<_> = kernel.params.iter().map(|param| &param.name).collect();
+                serde_json::json!({"name": kernel.name, "line": kernel.line, "params": params})
+            })
             .collect();
         let path = folder.path().join(id);
         fs::write(path.with_extension("py"), &cut.module)?;

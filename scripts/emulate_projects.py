@@ -7,12 +7,14 @@ A project is a file requirements/projects/NAME.txt, which pins it (first) and wh
 are (`# tests:`, patterns) and what they import from besides the project's root (`# path:`). The source distribution and
 those packages come from the registry that pip is configured for; torch and Triton are those of .venv.
 Of each test function at most N parametrisations run, evenly chosen, each for S seconds at most; --budget bounds the
-whole project. One JSON line for each test goes to DIR/NAME.jsonl; a summary in Markdown to stdout.
+whole project, and tests that it leaves no time for do not count. One JSON line for each test goes to DIR/NAME.jsonl; a
+summary in Markdown to stdout.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -23,6 +25,7 @@ import tarfile
 import time
 import venv
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -96,20 +99,20 @@ class Project:
         pip = [self.python, "-m", "pip", "--disable-pip-version-check", "-q", *command]
         subprocess.run(pip, check=True, stdout=sys.stderr)
 
-    def pytest(self, *command: str | Path, seconds: float) -> str:
-        """What pytest prints; empty if it took too long."""
+    def pytest(self, *command: str | Path, output: Path, alive: Callable[[], bool]) -> None:
+        """Runs pytest, its output into a file, for as long as `alive` says so."""
         plain = ["-p", "no:cacheprovider", "-o", "log_cli=false", "-o", "addopts=", "-W", "ignore", "--triton-emulate"]
         paths = os.pathsep.join(str(self.folder / name) for name in (".", *self.paths))
         environment = {**os.environ, "PYTHONPATH": paths, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
         full = [self.python, "-m", "pytest", "-q", *plain, *command]
-        options = {"cwd": self.folder, "env": environment, "stdin": subprocess.DEVNULL, "text": True}
-        try:
-            done = subprocess.run(
-                full, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds, preexec_fn=limit, **options
-            )
-        except subprocess.TimeoutExpired:
-            return ""
-        return done.stdout
+        with output.open("w") as file:
+            streams = {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": subprocess.STDOUT}
+            process = subprocess.Popen(full, cwd=self.folder, env=environment, preexec_fn=limit, **streams)
+            while process.poll() is None:
+                if not alive():
+                    process.kill()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(10)
 
 
 def limit() -> None:
@@ -117,37 +120,41 @@ def limit() -> None:
 
 
 def run_project(project: Project, log: Path, arguments: argparse.Namespace) -> None:
-    """Runs the chosen tests, one process for each file."""
+    """Runs the chosen tests in one process, and in another from where that one dies or hangs."""
     log.unlink(missing_ok=True)
-    start = time.monotonic()
-    files = sorted(file for folder in project.tests for file in project.folder.glob(folder))
-    for file in files:
-        path = file.relative_to(project.folder)
-        if not re.search(arguments.files, str(path)):
-            continue
-        found = project.pytest("--collect-only", path, seconds=300)
-        tests = re.findall(r"^\S+::.*$", found, re.MULTILINE)
-        chosen = choose(tests, arguments.each)
-        left = arguments.budget - (time.monotonic() - start)
-        say(f"{path}: {len(chosen)} of {len(tests)} tests, {left:.0f} s left for {project.package}")
-        if not tests:
-            note(log, {"test": f"{path}::", "outcome": "not collected", "why": last_error(found)})
-        elif left > 0:
-            run_file(project, chosen, log, arguments.seconds, left)
-        note(log, {"file": str(path), "all": len(tests), "chosen": len(chosen)})
+    log.touch()
+    end = time.monotonic() + arguments.budget
+    paths = [file.relative_to(project.folder) for folder in project.tests for file in project.folder.glob(folder)]
+    paths = sorted(path for path in paths if re.search(arguments.files, str(path)))
+    output = log.with_suffix(".log")
+    project.pytest("--collect-only", *paths, output=output, alive=lambda: time.monotonic() < end)
+    tests = re.findall(r"^\S+::.*$", output.read_text(), re.MULTILINE)
+    for path, why in re.findall(r"^ERROR (\S+\.py)(?: - (.*))?$", output.read_text(), re.MULTILINE):
+        note(log, {"test": f"{path}::", "outcome": "not collected", "why": why})
+    left = choose(tests, arguments.each)
+    note(log, {"all": len(tests), "chosen": len(left)})
+    while left and time.monotonic() < end:
+        say(f"{project.package}: {len(left)} of {len(tests)} tests left, {end - time.monotonic():.0f} s")
+        run_tests(project, left, log, arguments.seconds, end)
+        done = {json.loads(line).get("test") for line in log.read_text().splitlines()}
+        left = [test for test in left if test not in done]
+        if left and time.monotonic() < end:
+            note(log, {"test": left.pop(0), "outcome": "not run", "why": "the process died or hung"})
+    for test in left:
+        note(log, {"test": test, "outcome": "no time", "why": "the project's time was over"})
 
 
-def run_file(project: Project, chosen: list[str], log: Path, seconds: int, left: float) -> None:
+def run_tests(project: Project, tests: list[str], log: Path, seconds: int, end: float) -> None:
     names = log.with_suffix(".tests").absolute()
-    names.write_text("\n".join(chosen))
+    names.write_text("\n".join(tests))
+
+    def alive() -> bool:
+        return time.monotonic() < end and time.time() - max(log.stat().st_mtime, start) < 60 + 3 * seconds
+
+    start = time.time()
     limits = [f"--timeout={seconds}", f"--triton-emulate-timeout={seconds}"]
     report = ["--triton-emulate-report", log.absolute()]
-    output = project.pytest(*limits, *report, f"@{names}", seconds=min(left, 60 + seconds * len(chosen)))
-    log.with_suffix(".log").open("a").write(output)
-    done = {json.loads(line).get("test") for line in log.read_text().splitlines()} if log.exists() else set()
-    # A process that was killed: the test it was at, and those after it.
-    for test in [test for test in chosen if test not in done]:
-        note(log, {"test": test, "outcome": "not run", "why": "the process ended before"})
+    project.pytest(*limits, *report, f"@{names}", output=log.with_suffix(".log"), alive=alive)
 
 
 def choose(tests: list[str], each: int) -> list[str]:
@@ -160,10 +167,6 @@ def choose(tests: list[str], each: int) -> list[str]:
         for group in groups.values()
         for index in range(min(each, len(group)))
     ]
-
-
-def last_error(output: str) -> str:
-    return (re.findall(r"^E +(.*)$", output, re.MULTILINE) or ["no tests"])[-1][:300]
 
 
 def note(log: Path, line: dict[str, object]) -> None:
@@ -186,7 +189,7 @@ def reason(test: dict) -> str:
 
 
 def summarise(name: str, lines: list[dict]) -> dict:
-    tests = [line for line in lines if "test" in line]
+    tests = [line for line in lines if "test" in line and line["outcome"] != "no time"]
     counts: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     for test in tests:
@@ -199,7 +202,7 @@ def summarise(name: str, lines: list[dict]) -> dict:
         reasons[why] += 1
     return {
         "project": name,
-        "all": sum(line["all"] for line in lines if "file" in line),
+        "all": sum(line.get("all", 0) for line in lines),
         "chosen": len(tests),
         "launched": sum(bool(test.get("launches")) for test in tests),
         "kernels": len({kernel for test in tests for kernel in test.get("launches") or ()}),

@@ -186,6 +186,45 @@ impl Block {
         }
     }
 
+    /// The raw bits of an element, or of the only one; integers extended by their sign.
+    pub(crate) fn bits(&self, at: usize) -> Option<u64> {
+        fn of<T: Copy>(v: &[T], at: usize) -> Option<T> {
+            v.get(if v.len() == 1 { 0 } else { at }).copied()
+        }
+        Some(match self {
+            Self::I8(v) => i64::from(of(v, at)?) as u64,
+            Self::I16(v) => i64::from(of(v, at)?) as u64,
+            Self::I32(v) => i64::from(of(v, at)?) as u64,
+            Self::I64(v) => of(v, at)? as u64,
+            Self::F32(v) => u64::from(of(v, at)?.to_bits()),
+            Self::F64(v) => of(v, at)?.to_bits(),
+            Self::View(_) => return None,
+        })
+    }
+
+    /// Makes it an empty block of a class.
+    pub(crate) fn clear(&mut self, class: Class) {
+        if self.class() == class {
+            each_block!(self, v => v.clear(), ());
+        } else {
+            *self = Self::new(class);
+        }
+    }
+
+    /// Appends an element by its raw bits, cut to its width.
+    pub(crate) fn push_bits(&mut self, bits: u64) -> Option<()> {
+        match self {
+            Self::I8(v) => v.push(bits as i8),
+            Self::I16(v) => v.push(bits as i16),
+            Self::I32(v) => v.push(bits as i32),
+            Self::I64(v) => v.push(bits as i64),
+            Self::F32(v) => v.push(f32::from_bits(bits as u32)),
+            Self::F64(v) => v.push(f64::from_bits(bits)),
+            Self::View(_) => return None,
+        }
+        Some(())
+    }
+
     /// The only (or first) element as an integer.
     pub(crate) fn scalar(&self) -> Option<i64> {
         Some(match self {

@@ -3,6 +3,8 @@
 use tilewright_ttir::FloatKind;
 
 use crate::block::Block;
+use crate::functions::LaneFn;
+use crate::functions::assembly::AssemblyCall;
 use crate::types::{Class, Elem};
 
 /// A register holds one block. Several values that are equal as arrays (a reshape and its operand) share one.
@@ -216,14 +218,25 @@ pub(crate) struct Tile {
     pub(crate) from_operands: bool,
 }
 
+/// How products of `f32` operands are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Precision {
+    Ieee,
+    /// Operands cut to tf32.
+    Tf32,
+    /// Operands split into parts of a narrower type, and the products of these parts added up.
+    Tf32x3,
+    Bf16x3,
+    Bf16x6,
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dot {
     pub(crate) batch: usize,
     pub(crate) m: usize,
     pub(crate) n: usize,
     pub(crate) k: usize,
-    /// Round `f32` operands to tf32.
-    pub(crate) tf32: bool,
+    pub(crate) precision: Precision,
     pub(crate) result: Elem,
 }
 
@@ -265,6 +278,12 @@ pub(crate) enum Code {
     Math2(fn(f64, f64) -> f64, FloatKind),
     /// Of a float and an `i32`.
     FloatInt(fn(f64, i32) -> f64, FloatKind),
+    /// Any function of raw bits, lane by lane; the result's class.
+    Lanes(LaneFn, Class),
+    /// An elementwise operation on `f32` that takes and gives subnormal numbers as zeros: Triton has libdevice built so.
+    Flushed(Box<Code>),
+    /// One result of an inline assembly.
+    Assembly(Box<AssemblyCall>),
     /// A test of a float: an `i32` of 0 and 1.
     Test(fn(f64) -> bool),
     /// To a saturated integer after rounding by the function.
@@ -356,10 +375,6 @@ pub(crate) enum Code {
         source: Vec<usize>,
         index: Vec<usize>,
         axis: usize,
-    },
-    /// `shf.l.wrap.b32`, `shf.r.wrap.b32`: low word, high word, amount.
-    FunnelShift {
-        left: bool,
     },
     Assert(String),
     For(Box<For>),

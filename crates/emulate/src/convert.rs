@@ -47,6 +47,12 @@ pub(crate) fn fp8_format(kind: FloatKind) -> Option<Format> {
 
 const SIGN: u32 = 0x8000_0000;
 
+/// The bits of the NaN that the GPU's instructions give.
+pub(crate) const F16_NAN: u64 = 0x7fff;
+pub(crate) const BF16_NAN: u64 = 0x7fff;
+pub(crate) const F32_NAN: u64 = 0x7fff_ffff;
+pub(crate) const F64_NAN: u64 = 0x7ff8_0000_0000_0000;
+
 #[inline(always)]
 const fn power_of_two(exponent: i32) -> f32 {
     f32::from_bits(((exponent + 127) as u32) << 23)
@@ -83,15 +89,22 @@ impl Format {
         let subnormal = (magnitude / quantum).trunc() * quantum;
         let normal = f32::from_bits((bits & !SIGN) & !((1u32 << drop) - 1));
         let rounded = if magnitude < normal_min { subnormal } else { normal };
-        let keeps_infinity = self.infinity && magnitude == f32::INFINITY;
+        let keeps_infinity = self.has_infinity() && magnitude == f32::INFINITY;
         let limited = if rounded > self.max && !keeps_infinity { self.max } else { rounded };
         let value = if x.is_nan() { self.quiet(bits) } else { limited.to_bits() | (bits & SIGN) };
         f32::from_bits(if self.unsigned_zero && value == SIGN { 0 } else { value })
     }
 
-    /// A quiet NaN with the payload that the format can hold.
+    /// Whether codes of the highest exponent are infinities and NaNs.
+    #[inline(always)]
+    const fn has_infinity(self) -> bool {
+        !self.unsigned_zero && self.mantissa != 3
+    }
+
+    /// A quiet NaN with the payload that the format can hold; conversions to fp8 give one with all bits set.
     #[inline(always)]
     fn quiet(self, bits: u32) -> u32 {
+        let bits = if self.bits == 8 { bits | 0x007f_ffff } else { bits };
         (bits | 0x0040_0000) & !((1u32 << (23 - self.mantissa)) - 1)
     }
 
@@ -105,7 +118,7 @@ impl Format {
         if x.is_nan() {
             return if self.unsigned_zero {
                 all_ones + 1
-            } else if self.infinity {
+            } else if self.has_infinity() {
                 sign | (((bits & !SIGN) >> (23 - self.mantissa)) & all_ones)
             } else {
                 sign | all_ones
@@ -115,7 +128,7 @@ impl Format {
         let rebias = ((127 - self.bias) as u32) << self.mantissa;
         let normal = ((bits & !SIGN) >> (23 - self.mantissa)).wrapping_sub(rebias);
         let code = if magnitude < power_of_two(1 - self.bias) { subnormal } else { normal };
-        sign | code.min(if self.infinity { 0x1f << self.mantissa } else { all_ones })
+        sign | code.min(if self.has_infinity() { 0x1f << self.mantissa } else { all_ones })
     }
 
     /// The value of bits of the format.
@@ -135,8 +148,10 @@ impl Format {
             exponent == all_ones && fraction != 0
         };
         let value = if nan {
-            f32::NAN
-        } else if !self.unsigned_zero && self.mantissa != 3 && exponent == all_ones {
+            // With its payload, so that copies keep it.
+            let payload = if self.has_infinity() { fraction << (23 - self.mantissa) } else { 0x007f_ffff };
+            f32::from_bits(0x7f80_0000 | payload)
+        } else if self.has_infinity() && exponent == all_ones {
             f32::INFINITY
         } else if exponent == 0 {
             fraction as f32 * power_of_two(1 - self.bias - self.mantissa as i32)
@@ -155,6 +170,12 @@ pub(crate) fn f16_to_f32(bits: u16) -> f32 {
     let special = magnitude | 0x7f80_0000;
     let value = if bits & 0x7c00 == 0x7c00 { special } else { scaled };
     f32::from_bits(value | (u32::from(bits & 0x8000) << 16))
+}
+
+/// Triton moves the bits of an fp8e5 to those of a bf16 and scales: an infinity becomes 65536, and NaNs what follows it.
+pub(crate) fn e5m2_as_triton_widens_it(x: f32) -> f32 {
+    let exponent_31 = (31 - 15 + 127) << 23;
+    if x.is_finite() { x } else { f32::from_bits((x.to_bits() & (SIGN | 0x0060_0000)) | exponent_31) }
 }
 
 #[inline(always)]
@@ -228,6 +249,20 @@ pub(crate) fn to_f32_odd(x: f64) -> f32 {
     let bits = nearest.to_bits();
     let truncated = if f64::from(nearest).abs() > x.abs() { bits - 1 } else { bits };
     f32::from_bits(truncated | 1)
+}
+
+/// `a * b + c` of values of 11 bits or less, rounded to odd: a further rounding to such a format is as if done once.
+#[inline(always)]
+pub(crate) fn fma_odd(a: f32, b: f32, c: f32) -> f32 {
+    // The product is exact; the sum is rounded to odd by way of its error.
+    let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
+    let sum = product + c;
+    let part = sum - product;
+    let error = (product - (sum - part)) + (c - part);
+    let cut = error != 0.0 && sum.is_finite() && sum.to_bits() & 1 == 0;
+    // One step towards the error makes the last bit odd.
+    let towards = if (error > 0.0) == (sum > 0.0) { sum.to_bits() + 1 } else { sum.to_bits().wrapping_sub(1) };
+    to_f32_odd(if cut { f64::from_bits(towards) } else { sum })
 }
 
 /// [`to_f32_odd`] for the rounding to `f64` of an integer.

@@ -1,4 +1,101 @@
-//! Functions of one and two floats, in `f64`.
+//! Functions of floats, in `f64`; and those of libdevice that look at bits.
+
+pub(crate) mod approximate;
+pub(crate) mod assembly;
+mod directed;
+mod integers;
+pub(crate) mod ptx;
+
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, LN_2, LOG2_10, PI};
+
+/// A function of one lane of each operand, as raw bits: floats by their own, signed and unsigned integers extended by
+/// their sign. The result's upper bits are cut off.
+pub(crate) type LaneFn = fn(&[u64]) -> u64;
+
+/// What `__nv_NAME` computes for names with a way of rounding, of rare integer functions, and of several floats.
+pub(crate) fn lanes(name: &str) -> Option<LaneFn> {
+    let name = match name {
+        // An unsigned operand comes extended by its sign.
+        "uint2float_rz" | "uint2float_rd" | "uint2float_ru" => {
+            return Some(match name {
+                "uint2float_rz" => |v| unsigned("ull2float_rz", v),
+                "uint2float_rd" => |v| unsigned("ull2float_rd", v),
+                _ => |v| unsigned("ull2float_ru", v),
+            });
+        }
+        name => name,
+    };
+    directed::by_name(name).or_else(|| integers::by_name(name)).or_else(|| several(name))
+}
+
+fn unsigned(name: &str, lanes: &[u64]) -> u64 {
+    let wide: Vec<u64> = lanes.iter().map(|&x| x & 0xffff_ffff).collect();
+    directed::by_name(name).map_or(0, |function| function(&wide))
+}
+
+fn single_bits(lanes: &[u64], index: usize) -> f32 {
+    f32::from_bits(lanes.get(index).copied().unwrap_or_default() as u32)
+}
+
+/// The neighbour towards `y`, where subnormal numbers are zeros: the neighbour of zero is the least normal number.
+fn next_after(x: f32, y: f32) -> f32 {
+    let flush = |x: f32| if x.is_subnormal() { 0f32.copysign(x) } else { x };
+    let (x, y) = (flush(x), flush(y));
+    if x.is_nan() || y.is_nan() {
+        f32::NAN
+    } else if x == y {
+        y
+    } else if x == 0.0 {
+        f32::MIN_POSITIVE.copysign(y)
+    } else {
+        flush(if y > x { x.next_up() } else { x.next_down() })
+    }
+}
+
+fn single(lanes: &[u64], index: usize) -> f64 {
+    f64::from(f32::from_bits(lanes.get(index).copied().unwrap_or_default() as u32))
+}
+
+fn double(lanes: &[u64], index: usize) -> f64 {
+    f64::from_bits(lanes.get(index).copied().unwrap_or_default())
+}
+
+fn to_single(x: f64) -> u64 {
+    u64::from((x as f32).to_bits())
+}
+
+/// Functions of three and four floats, or of an integer before a float.
+fn several(name: &str) -> Option<LaneFn> {
+    Some(match name {
+        "nextafterf" => |v| u64::from(next_after(single_bits(v, 0), single_bits(v, 1)).to_bits()),
+        "norm3df" => |v| to_single(norm(&[single(v, 0), single(v, 1), single(v, 2)])),
+        "norm4df" => |v| to_single(norm(&[single(v, 0), single(v, 1), single(v, 2), single(v, 3)])),
+        "rnorm3df" => |v| to_single(1.0 / norm(&[single(v, 0), single(v, 1), single(v, 2)])),
+        "rnorm4df" => |v| to_single(1.0 / norm(&[single(v, 0), single(v, 1), single(v, 2), single(v, 3)])),
+        "norm3d" => |v| norm(&[double(v, 0), double(v, 1), double(v, 2)]).to_bits(),
+        "norm4d" => |v| norm(&[double(v, 0), double(v, 1), double(v, 2), double(v, 3)]).to_bits(),
+        "rnorm3d" => |v| (1.0 / norm(&[double(v, 0), double(v, 1), double(v, 2)])).to_bits(),
+        "rnorm4d" => |v| (1.0 / norm(&[double(v, 0), double(v, 1), double(v, 2), double(v, 3)])).to_bits(),
+        "jnf" => |v| to_single(libm::jn(order(v), single(v, 1))),
+        "ynf" => |v| to_single(libm::yn(order(v), single(v, 1))),
+        "jn" => |v| libm::jn(order(v), double(v, 1)).to_bits(),
+        "yn" => |v| libm::yn(order(v), double(v, 1)).to_bits(),
+        _ => return None,
+    })
+}
+
+/// CUDA's Bessel functions of a negative order are NaN. The work grows with the order.
+fn order(lanes: &[u64]) -> i32 {
+    (lanes.first().copied().unwrap_or_default() as i32).clamp(-1, 100_000)
+}
+
+/// The length of a vector, without overflow on the way.
+fn norm(values: &[f64]) -> f64 {
+    if values.iter().any(|x| x.is_infinite()) {
+        return f64::INFINITY;
+    }
+    values.iter().fold(0.0, |length, &x| libm::hypot(length, x))
+}
 
 /// A function by its libm name.
 pub(crate) fn unary(name: &str) -> Option<fn(f64) -> f64> {
@@ -13,13 +110,15 @@ pub(crate) fn unary(name: &str) -> Option<fn(f64) -> f64> {
         "cos" => libm::cos,
         "cosh" => libm::cosh,
         "cospi" => cospi,
+        "cyl_bessel_i0" => |x| modified_bessel(0, x),
+        "cyl_bessel_i1" => |x| modified_bessel(1, x),
         "erf" => libm::erf,
         "erfc" => libm::erfc,
-        "erfcinv" => |x| erfinv(1.0 - x),
+        "erfcinv" => erfcinv,
         "erfcx" => erfcx,
         "erfinv" => erfinv,
         "exp" => libm::exp,
-        "exp10" => libm::exp10,
+        "exp10" => exp10,
         "exp2" => libm::exp2,
         "expm1" => libm::expm1,
         "j0" => libm::j0,
@@ -30,8 +129,8 @@ pub(crate) fn unary(name: &str) -> Option<fn(f64) -> f64> {
         "log1p" => libm::log1p,
         "log2" => libm::log2,
         "logb" => logb,
-        "normcdf" => |x| 0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2),
-        "normcdfinv" => |x| std::f64::consts::SQRT_2 * erfinv(2.0 * x - 1.0),
+        "normcdf" => normcdf,
+        "normcdfinv" => |x| -std::f64::consts::SQRT_2 * erfcinv(2.0 * x),
         "rcbrt" => |x| 1.0 / libm::cbrt(x),
         "sin" => libm::sin,
         "sinh" => libm::sinh,
@@ -91,6 +190,11 @@ pub(crate) fn is_negative(x: f64) -> bool {
     x.is_sign_negative()
 }
 
+/// As libdevice's, which says the same of all subnormal numbers.
+pub(crate) fn logb_32(x: f64) -> f64 {
+    if (x as f32).is_subnormal() { -150.0 } else { logb(x) }
+}
+
 pub(crate) fn logb(x: f64) -> f64 {
     if x == 0.0 {
         f64::NEG_INFINITY
@@ -103,22 +207,120 @@ pub(crate) fn logb(x: f64) -> f64 {
     }
 }
 
-/// Reduced before multiplying by pi, so that large arguments keep their accuracy.
+/// Reduced exactly to an eighth of the circle, so that the product with pi costs no digits.
 fn sinpi(x: f64) -> f64 {
-    libm::sin(std::f64::consts::PI * libm::remainder(x, 2.0))
+    let turn = libm::remainder(x, 2.0);
+    let folded = if turn.abs() > 0.5 { 1f64.copysign(turn) - turn } else { turn };
+    if folded.abs() <= 0.25 { libm::sin(PI * folded) } else { libm::cos(PI * (0.5 - folded.abs())).copysign(folded) }
 }
 
 fn cospi(x: f64) -> f64 {
-    libm::cos(std::f64::consts::PI * libm::remainder(x, 2.0))
+    let turn = libm::remainder(x, 2.0).abs();
+    let folded = if turn > 0.5 { 1.0 - turn } else { turn };
+    let value = if folded <= 0.25 { libm::cos(PI * folded) } else { libm::sin(PI * (0.5 - folded)) };
+    if turn > 0.5 { -value } else { value }
 }
 
-/// `exp(x^2) erfc(x)`; beyond the range of `erfc` by its continued fraction.
+/// `10^x` by way of `2^y`, with the rounding error of `y` made good.
+fn exp10(x: f64) -> f64 {
+    const LOW: f64 = 1.661_617_516_973_592e-16; // of log2(10), beside `LOG2_10`
+    let y = x * LOG2_10;
+    let error = x.mul_add(LOG2_10, -y) + x * LOW;
+    let power = libm::exp2(y);
+    if power.is_finite() && power > 0.0 { power.mul_add(error * LN_2, power) } else { power }
+}
+
+/// `exp(x^2) erfc(x)`; far out by its continued fraction.
 fn erfcx(x: f64) -> f64 {
-    if x < 20.0 {
-        return libm::exp(x * x) * libm::erfc(x);
+    if x < 8.0 {
+        let square = x * x;
+        let error = x.mul_add(x, -square);
+        let power = libm::exp(square);
+        return if power.is_finite() { power.mul_add(error, power) * libm::erfc(x) } else { power * libm::erfc(x) };
     }
-    let tail = (1..=60).rev().fold(x, |tail, k| x + 0.5 * f64::from(k) / tail);
+    let tail = (1..=80).rev().fold(x, |tail, k| x + 0.5 * f64::from(k) / tail);
     1.0 / (tail * 1.772_453_850_905_516)
+}
+
+/// The normal distribution: its argument's rounding error is made good, which the tails magnify.
+fn normcdf(x: f64) -> f64 {
+    const LOW: f64 = -4.833_646_656_726_457e-17; // of 1 / sqrt(2), beside the constant
+    let z = -x * FRAC_1_SQRT_2;
+    let error = (-x).mul_add(FRAC_1_SQRT_2, -z) - x * LOW;
+    let tail = libm::erfc(z);
+    let slope = if error.is_finite() { FRAC_2_SQRT_PI * libm::exp(-z * z) * error } else { 0.0 };
+    0.5 * (tail - slope)
+}
+
+/// The inverse of `erfc`, whose small arguments keep their digits.
+fn erfcinv(y: f64) -> f64 {
+    if !(0.0..=2.0).contains(&y) {
+        return f64::NAN;
+    }
+    if y == 0.0 || y == 2.0 {
+        return if y == 0.0 { f64::INFINITY } else { f64::NEG_INFINITY };
+    }
+    if (0.5..=1.5).contains(&y) {
+        return erfinv(1.0 - y);
+    }
+    let small = if y < 1.0 { y } else { 2.0 - y };
+    // `erfc(x)` is about `exp(-x^2) / (x sqrt(pi))`: solved by iteration, then by Newton's steps on the logarithm.
+    let mut x = libm::sqrt(-libm::log(small));
+    for _ in 0..4 {
+        x = libm::sqrt((-libm::log(small * x.max(0.5) * 1.772_453_850_905_516)).max(0.05));
+    }
+    for _ in 0..8 {
+        let value = libm::erfc(x);
+        let step = (value - small) / (FRAC_2_SQRT_PI * libm::exp(-x * x));
+        let halley = step / (1.0 + x * step);
+        x += halley;
+        if halley.abs() <= f64::EPSILON * x.abs() * 0.25 {
+            break;
+        }
+    }
+    if y < 1.0 { x } else { -x }
+}
+
+/// `I0` and `I1`: their power series, whose terms are all positive; from 40 on their asymptotic series.
+fn modified_bessel(order: u32, x: f64) -> f64 {
+    let n = f64::from(order);
+    let size = x.abs();
+    if !x.is_finite() {
+        return if x.is_nan() { x } else { x.abs().copysign(if order == 1 { x } else { 1.0 }) };
+    }
+    let value = if size < 40.0 {
+        let quarter = 0.25 * size * size;
+        let (mut term, mut sum, mut error) = (if order == 1 { 0.5 * size } else { 1.0 }, 0.0, 0.0);
+        for k in 1..200 {
+            // Compensated, so that a hundred additions cost no digits.
+            let next = sum + (term + error);
+            error = (term + error) - (next - sum);
+            sum = next;
+            term *= quarter / (f64::from(k) * (f64::from(k) + n));
+        }
+        sum
+    } else {
+        let (mut term, mut sum) = (1.0, 1.0);
+        for k in 1..30 {
+            let odd = f64::from(2 * k - 1);
+            term *= -(4.0 * n * n - odd * odd) / (f64::from(k) * 8.0 * size);
+            sum += term;
+        }
+        // In two halves: the exponential overflows before the product does.
+        let half = libm::exp(0.5 * size);
+        half * (sum / libm::sqrt(2.0 * std::f64::consts::PI * size)) * half
+    };
+    if order == 1 { value.copysign(x) } else { value }
+}
+
+/// The remainder of Triton's `%` on floats: the quotient truncated, then one fused step, as LLVM's NVIDIA back end does.
+pub(crate) fn remainder_32(x: f64, y: f64) -> f64 {
+    let (x, y) = (x as f32, y as f32);
+    f64::from(if y.is_infinite() && x.is_finite() { x } else { (-(x / y).trunc()).mul_add(y, x) })
+}
+
+pub(crate) fn remainder_64(x: f64, y: f64) -> f64 {
+    if y.is_infinite() && x.is_finite() { x } else { (-(x / y).trunc()).mul_add(y, x) }
 }
 
 /// The inverse of `erf`: Winitzki's approximation, made exact by Newton steps.

@@ -9,6 +9,8 @@ pub(crate) trait Int: Copy + Default + Ord {
     fn mul_high_u(self, o: Self) -> Self;
     fn div_s(self, o: Self) -> Self;
     fn div_u(self, o: Self) -> Self;
+    fn by_zero(self) -> Self;
+    fn amount(self) -> u32;
     fn ceil_div_s(self, o: Self) -> Self;
     fn ceil_div_u(self, o: Self) -> Self;
     fn floor_div_s(self, o: Self) -> Self;
@@ -59,36 +61,46 @@ macro_rules! impl_int {
             }
             #[inline(always)]
             fn div_s(self, o: Self) -> Self {
-                if o == 0 { -1 } else { self.wrapping_div(o) }
+                if o == 0 { Self::by_zero(self) } else { self.wrapping_div(o) }
             }
             #[inline(always)]
             fn div_u(self, o: Self) -> Self {
-                (self as $u).checked_div(o as $u).unwrap_or(<$u>::MAX) as $t
+                (self as $u).checked_div(o as $u).map_or_else(|| Self::by_zero(self), |quotient| quotient as $t)
+            }
+            // Quotients and remainders by zero have all bits set; of 64-bit numbers below 2^32 only the lower half.
+            #[inline(always)]
+            fn by_zero(self) -> Self {
+                let short = <$t>::BITS == 64 && i128::from(self) >> 32 == 0;
+                if short { (1i128 << 32).wrapping_sub(1) as $t } else { -1 }
+            }
+            #[inline(always)]
+            fn amount(self) -> u32 {
+                self as $u as u32
             }
             #[inline(always)]
             fn ceil_div_s(self, o: Self) -> Self {
                 let quotient = self.div_s(o);
-                let inexact = self.rem_s(o) != 0;
+                let inexact = o != 0 && self.rem_s(o) != 0;
                 if inexact && (self < 0) == (o < 0) { quotient.wrapping_add(1) } else { quotient }
             }
             #[inline(always)]
             fn ceil_div_u(self, o: Self) -> Self {
                 let quotient = self.div_u(o);
-                if self.rem_u(o) != 0 { quotient.wrapping_add(1) } else { quotient }
+                if o != 0 && self.rem_u(o) != 0 { quotient.wrapping_add(1) } else { quotient }
             }
             #[inline(always)]
             fn floor_div_s(self, o: Self) -> Self {
                 let quotient = self.div_s(o);
-                let inexact = self.rem_s(o) != 0;
+                let inexact = o != 0 && self.rem_s(o) != 0;
                 if inexact && (self < 0) != (o < 0) { quotient.wrapping_sub(1) } else { quotient }
             }
             #[inline(always)]
             fn rem_s(self, o: Self) -> Self {
-                if o == 0 { self } else { self.wrapping_rem(o) }
+                if o == 0 { Self::by_zero(self) } else { self.wrapping_rem(o) }
             }
             #[inline(always)]
             fn rem_u(self, o: Self) -> Self {
-                (self as $u).checked_rem(o as $u).unwrap_or(self as $u) as $t
+                (self as $u).checked_rem(o as $u).map_or_else(|| Self::by_zero(self), |rest| rest as $t)
             }
             #[inline(always)]
             fn and(self, o: Self) -> Self {
@@ -102,18 +114,20 @@ macro_rules! impl_int {
             fn xor(self, o: Self) -> Self {
                 self ^ o
             }
-            // Amounts beyond the width shift everything out, as PTX clamps them.
+            // Amounts beyond the width shift everything out, as PTX clamps them; of 64 bits it takes the lower 32.
             #[inline(always)]
             fn shl(self, o: Self) -> Self {
-                if (o as $u) < <$t>::BITS as $u { self.wrapping_shl(o as u32) } else { 0 }
+                let by = Self::amount(o);
+                if by < <$t>::BITS { self.wrapping_shl(by) } else { 0 }
             }
             #[inline(always)]
             fn shr_s(self, o: Self) -> Self {
-                self.wrapping_shr((o as $u).min(<$t>::BITS as $u - 1) as u32)
+                self.wrapping_shr(Self::amount(o).min(<$t>::BITS - 1))
             }
             #[inline(always)]
             fn shr_u(self, o: Self) -> Self {
-                if (o as $u) < <$t>::BITS as $u { (self as $u).wrapping_shr(o as u32) as $t } else { 0 }
+                let by = Self::amount(o);
+                if by < <$t>::BITS { (self as $u).wrapping_shr(by) as $t } else { 0 }
             }
             #[inline(always)]
             fn min_u(self, o: Self) -> Self {
@@ -196,7 +210,7 @@ pub(crate) trait Float: Copy + Default + PartialOrd {
 
 #[rustfmt::skip]
 macro_rules! impl_float {
-    ($t:ty, exp: $exp:expr, exp2: $exp2:expr, log: $log:expr, log2: $log2:expr) => {
+    ($t:ty, flush: $flush:expr, exp: $exp:expr, exp2: $exp2:expr, log: $log:expr, log2: $log2:expr) => {
         impl Float for $t {
             #[inline(always)]
             fn add(self, o: Self) -> Self {
@@ -280,11 +294,11 @@ macro_rules! impl_float {
             }
             #[inline(always)]
             fn floor(self) -> Self {
-                <$t>::floor(self)
+                <$t>::floor($flush(self))
             }
             #[inline(always)]
             fn ceil(self) -> Self {
-                <$t>::ceil(self)
+                <$t>::ceil($flush(self))
             }
             #[inline(always)]
             fn trunc(self) -> Self {
@@ -306,11 +320,14 @@ macro_rules! impl_float {
     };
 }
 impl_float!(f32,
-    exp: |x: f32| exp2_f32(f64::from(x) * std::f64::consts::LOG2_E),
+    // libdevice's, which takes subnormal numbers as zeros.
+    flush: |x: f32| if x.is_subnormal() { 0f32.copysign(x) } else { x },
+    // As Triton does: 2 to the power of a product that is rounded.
+    exp: |x: f32| exp2_f32(f64::from(x * std::f32::consts::LOG2_E)),
     exp2: |x: f32| exp2_f32(f64::from(x)),
     log: |x: f32| (log2_f64(x) * std::f64::consts::LN_2) as f32,
     log2: |x: f32| log2_f64(x) as f32);
-impl_float!(f64, exp: libm::exp, exp2: libm::exp2, log: libm::log, log2: libm::log2);
+impl_float!(f64, flush: |x: f64| x, exp: libm::exp, exp2: libm::exp2, log: libm::log, log2: libm::log2);
 
 /// `2^x` for the exponential functions of `f32`: branch-free in `f64`, so that loops vectorise. The relative error
 /// before rounding is below 2^-42, so that the result is the correctly rounded one but in one of some 10^5 cases.
@@ -393,9 +410,9 @@ mod tests {
             prop_assert_eq!(Int::mul_high_u(a, b) as u32, ((u64::from(a as u32) * u64::from(b as u32)) >> 32) as u32);
             prop_assert_eq!(Int::mul_high_s(a, b), ((i64::from(a) * i64::from(b)) >> 32) as i32);
             prop_assert_eq!(a.div_s(b), if b == 0 { -1 } else { a.wrapping_div(b) });
-            prop_assert_eq!(a.rem_s(b), if b == 0 { a } else { a.wrapping_rem(b) });
+            prop_assert_eq!(a.rem_s(b), if b == 0 { -1 } else { a.wrapping_rem(b) });
             prop_assert_eq!(a.div_u(b) as u32, (a as u32).checked_div(b as u32).unwrap_or(u32::MAX));
-            prop_assert_eq!(a.rem_u(b) as u32, (a as u32).checked_rem(b as u32).unwrap_or(a as u32));
+            prop_assert_eq!(a.rem_u(b) as u32, (a as u32).checked_rem(b as u32).unwrap_or(u32::MAX));
             prop_assert_eq!(Int::shl(a, small) as u32, ((u64::from(a as u32)) << small) as u32);
             prop_assert_eq!(a.shr_u(small) as u32, (u64::from(a as u32) >> small) as u32);
             prop_assert_eq!(a.shr_s(small), (i64::from(a) >> small) as i32);
@@ -418,7 +435,8 @@ mod tests {
         #[test]
         fn exponentials_are_nearly_correctly_rounded(x in -110f32..100.0, bits in any::<u32>()) {
             for x in [x, f32::from_bits(bits)] {
-                prop_assert!(ulps(Float::exp(x), libm::exp(f64::from(x))) <= 0.5001, "exp {x:e}");
+                let scaled = f64::from(x * std::f32::consts::LOG2_E);
+                prop_assert!(ulps(Float::exp(x), libm::exp2(scaled)) <= 0.5001, "exp {x:e}");
                 prop_assert!(ulps(Float::exp2(x), libm::exp2(f64::from(x))) <= 0.5001, "exp2 {x:e}");
             }
         }

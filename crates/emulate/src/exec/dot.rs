@@ -2,7 +2,7 @@
 
 use super::Machine;
 use crate::block::Block;
-use crate::code::{Dot, DotScaled, ScaledKind, Step};
+use crate::code::{Dot, DotScaled, Precision, ScaledKind, Step};
 use crate::convert;
 use crate::fault::Fault;
 use crate::types::Elem;
@@ -16,13 +16,8 @@ impl Machine<'_> {
         out.expand(batch * m * n);
         let (a, b) = (self.arg(step, 0)?.expanded(batch * m * k), self.arg(step, 1)?.expanded(batch * k * n));
         match (&*a, &*b, &mut out) {
-            (Block::F32(a), Block::F32(b), Block::F32(out)) if dot.tf32 => {
-                let round = |v: &[f32]| {
-                    let mut v = v.to_vec();
-                    convert::round_all(tilewright_ttir::FloatKind::Tf32, &mut v);
-                    v
-                };
-                product([batch, m, n, k], &round(a), &round(b), out);
+            (Block::F32(a), Block::F32(b), Block::F32(out)) if dot.precision != Precision::Ieee => {
+                split_product([batch, m, n, k], a, b, out, dot.precision);
             }
             (Block::F32(a), Block::F32(b), Block::F32(out)) => product([batch, m, n, k], a, b, out),
             (Block::F64(a), Block::F64(b), Block::F64(out)) => product([batch, m, n, k], a, b, out),
@@ -101,6 +96,45 @@ impl Machine<'_> {
             _ => Err(self.malformed("tt.dot_scaled of unexpected types")),
         }
     }
+}
+
+/// Products of operands split as Triton's compiler does. Tensor cores cut what they are given to tf32; a NaN of the small
+/// products, as infinities make them, counts for nothing.
+fn split_product(sizes: [usize; 4], a: &[f32], b: &[f32], out: &mut [f32], precision: Precision) {
+    let narrow: fn(f32) -> f32 = match precision {
+        Precision::Ieee => |x| x,
+        Precision::Tf32 => |x| f32::from_bits(x.to_bits() & 0xffff_e000),
+        Precision::Tf32x3 => convert::round_tf32,
+        Precision::Bf16x3 | Precision::Bf16x6 => convert::round_bf16,
+    };
+    // Numbers of the parts of both operands, smallest products first.
+    let pairs: &[(usize, usize)] = match precision {
+        Precision::Ieee | Precision::Tf32 => &[(0, 0)],
+        Precision::Tf32x3 | Precision::Bf16x3 => &[(1, 0), (0, 1), (0, 0)],
+        Precision::Bf16x6 => &[(1, 1), (2, 0), (0, 2), (1, 0), (0, 1), (0, 0)],
+    };
+    let count = pairs.iter().map(|&(of_a, _)| of_a + 1).max().unwrap_or(1);
+    let parts = |values: &[f32]| {
+        let mut rest = values.to_vec();
+        let part = |rest: &mut Vec<f32>| {
+            let part: Vec<f32> = rest.iter().map(|&x| narrow(x)).collect();
+            rest.iter_mut().zip(&part).for_each(|(rest, part)| *rest -= part);
+            part
+        };
+        (0..count).map(|_| part(&mut rest)).collect::<Vec<_>>()
+    };
+    let (a, b) = (parts(a), parts(b));
+    if let [_] = pairs {
+        return product(sizes, &a[0], &b[0], out);
+    }
+    let mut sum = vec![0.0; out.len()];
+    for (at, &(of_a, of_b)) in pairs.iter().enumerate() {
+        if at + 1 == pairs.len() {
+            sum.iter_mut().for_each(|x: &mut f32| *x = if x.is_nan() { 0.0 } else { *x });
+        }
+        product(sizes, &a[of_a], &b[of_b], &mut sum);
+    }
+    out.iter_mut().zip(&sum).for_each(|(out, sum)| *out += sum);
 }
 
 fn e8m0(code: u8) -> f32 {

@@ -8,7 +8,9 @@ use crate::code::{Cast, Code, FloatOp, FloatRelation, FloatUnary, IntOp, IntPred
 use crate::codec::{Codec, with_codec};
 use crate::convert;
 use crate::fault::{DefectKind, Fault};
+use crate::functions::LaneFn;
 use crate::numeric::{Float, Int};
+use crate::types::Class;
 use crate::types::Elem;
 
 impl Machine<'_> {
@@ -47,8 +49,23 @@ impl Machine<'_> {
 
     /// None if the operands' types do not fit.
     fn compute(&self, step: &Step, out: &mut Block) -> Option<()> {
-        let arg = |index: usize| step.args.get(index).map(|&reg| self.reg(reg));
-        match step.code {
+        if let Code::Flushed(code) = &step.code {
+            let args: Vec<Block> = step.args.iter().map(|&reg| flushed(self.reg(reg).clone())).collect();
+            self.compute_on(code, args.len(), |index| args.get(index), out)?;
+            *out = flushed(std::mem::take(out));
+            return Some(());
+        }
+        self.compute_on(&step.code, step.args.len(), |index| step.args.get(index).map(|&reg| self.reg(reg)), out)
+    }
+
+    fn compute_on<'b>(
+        &self,
+        code: &Code,
+        count: usize,
+        arg: impl Fn(usize) -> Option<&'b Block>,
+        out: &mut Block,
+    ) -> Option<()> {
+        match *code {
             Code::ProgramId(axis) => set_i32(out, *self.task.program.get(axis)?),
             Code::NumPrograms(axis) => set_i32(out, *self.grid.get(axis)?),
             Code::Int(op) => int_op(op, arg(0)?, arg(1)?, out),
@@ -63,7 +80,10 @@ impl Machine<'_> {
             }
             Code::Fma(kind) => {
                 match (arg(0)?, arg(1)?, arg(2)?) {
-                    (Block::F32(a), Block::F32(b), Block::F32(c)) => map3(a, b, c, f32s(out), f32::fma),
+                    (Block::F32(a), Block::F32(b), Block::F32(c)) if kind == FloatKind::F32 => {
+                        map3(a, b, c, f32s(out), f32::fma);
+                    }
+                    (Block::F32(a), Block::F32(b), Block::F32(c)) => map3(a, b, c, f32s(out), convert::fma_odd),
                     (Block::F64(a), Block::F64(b), Block::F64(c)) => map3(a, b, c, f64s(out), f64::fma),
                     _ => return None,
                 }
@@ -146,12 +166,13 @@ impl Machine<'_> {
                 }
                 Some(())
             }
-            Code::FunnelShift { left } => {
-                let (Block::I32(low), Block::I32(high), Block::I32(by)) = (arg(0)?, arg(1)?, arg(2)?) else {
-                    return None;
-                };
-                map3(low, high, by, i32s(out), |low, high, by| funnel_shift(low, high, by, left));
-                Some(())
+            Code::Lanes(function, class) => {
+                let args: Vec<&Block> = (0..count).map(arg).collect::<Option<_>>()?;
+                lane_by_lane(function, class, &args, out)
+            }
+            Code::Assembly(ref assembly) => {
+                let args: Vec<&Block> = (0..count).map(arg).collect::<Option<_>>()?;
+                assembly.run(&args, out)
             }
             _ => None,
         }
@@ -163,6 +184,7 @@ fn flops(code: &Code) -> u64 {
     match code {
         Code::Float(..) | Code::FloatUnary(..) | Code::Math1(..) | Code::Math2(..) | Code::FloatInt(..) => 1,
         Code::Fma(_) | Code::Clamp { .. } => 2,
+        Code::Flushed(code) => flops(code),
         _ => 0,
     }
 }
@@ -334,10 +356,25 @@ fn clamp<T: Float>(x: T, low: T, high: T, propagate_nan: bool) -> T {
     if propagate_nan { x.maximum(low).minimum(high) } else { x.max_num(low).min_num(high) }
 }
 
-fn funnel_shift(low: i32, high: i32, by: i32, left: bool) -> i32 {
-    let wide = (u64::from(high as u32) << 32) | u64::from(low as u32);
-    let by = by as u32 & 31;
-    if left { (wide << by >> 32) as i32 } else { (wide >> by) as i32 }
+/// Subnormal numbers of `f32` as zeros of their sign.
+fn flushed(mut block: Block) -> Block {
+    if let Block::F32(v) = &mut block {
+        v.iter_mut().for_each(|x| *x = if x.is_subnormal() { 0f32.copysign(*x) } else { *x });
+    }
+    block
+}
+
+fn lane_by_lane(function: LaneFn, class: Class, args: &[&Block], out: &mut Block) -> Option<()> {
+    let n = args.iter().map(|block| block.len()).max().unwrap_or(1);
+    let mut lanes = vec![0; args.len()];
+    out.clear(class);
+    for at in 0..n {
+        for (lane, block) in lanes.iter_mut().zip(args) {
+            *lane = block.bits(at)?;
+        }
+        out.push_bits(function(&lanes))?;
+    }
+    Some(())
 }
 
 fn compare_int(predicate: IntPredicate, a: &Block, b: &Block, out: &mut Vec<i8>) -> Option<()> {
@@ -511,8 +548,11 @@ fn float_to_int(signed: bool, one_bit: bool, a: &Block, out: &mut Block) -> Opti
         (Block::F32(a), Block::I64(out)) => map1(a, out, |x| to_i64(f64::from(x), signed)),
         (Block::F64(a), Block::I8(out)) if signed => map1(a, out, |x| x as i16 as i8),
         (Block::F64(a), Block::I8(out)) => map1(a, out, |x| x as u16 as i8),
-        (Block::F64(a), Block::I16(out)) if signed => map1(a, out, |x| x as i16),
-        (Block::F64(a), Block::I16(out)) => map1(a, out, |x| x as u16 as i16),
+        (Block::F64(a), Block::I16(out)) => map1(a, out, |x| match (x.is_nan(), signed) {
+            (true, _) => i16::MIN,
+            (_, true) => x as i16,
+            (_, false) => x as u16 as i16,
+        }),
         (Block::F64(a), Block::I32(out)) => map1(a, out, |x| match (x.is_nan(), signed) {
             (true, _) => i32::MIN,
             (_, true) => x as i32,
@@ -539,6 +579,9 @@ fn cast_float(from: FloatKind, to: FloatKind, truncate: bool, a: &Block, out: &m
             out.extend_from_slice(a);
             if from == to {
                 return Some(());
+            }
+            if (from, to) == (FloatKind::E5M2, FloatKind::Bf16) {
+                out.iter_mut().for_each(|x| *x = convert::e5m2_as_triton_widens_it(*x));
             }
             if truncate { convert::truncate_all(to, out) } else { convert::round_all(to, out) }
         }

@@ -134,14 +134,15 @@ fn elementwise(code: &Code) -> bool {
             | Code::Math1(..)
             | Code::Math2(..)
             | Code::FloatInt(..)
+            | Code::Lanes(..)
+            | Code::Flushed(_)
             | Code::Test(_)
             | Code::RoundToInt { .. }
             | Code::CompareInt(_)
             | Code::CompareFloat { .. }
             | Code::Cast(_)
             | Code::AddPtr(_)
-            | Code::FunnelShift { .. }
-    )
+    ) || matches!(code, Code::Assembly(call) if call.pack() == 1)
 }
 
 fn all(mark: u8) -> Marks {

@@ -1,11 +1,15 @@
 //! Mathematical functions: the `math` dialect and libdevice.
 
+use std::sync::Arc;
+
 use tilewright_ttir::{FloatKind, Op};
 
 use super::{Frame, Lower, Result, attrs};
 use crate::code::{Cast, Code, FloatOp, FloatUnary, IntOp, IntUnary};
 use crate::functions as f;
-use crate::types::Elem;
+use crate::functions::assembly::AssemblyCall;
+use crate::functions::ptx::Assembly;
+use crate::types::{Elem, ValueType};
 
 /// A function of floats by its name in the `math` dialect.
 pub(super) fn float_function(name: &str, kind: FloatKind) -> Option<Code> {
@@ -29,12 +33,40 @@ pub(super) fn float_function(name: &str, kind: FloatKind) -> Option<Code> {
     }
 }
 
-/// A call of NVIDIA's libdevice: `__nv_expf` and so on, by its documented meaning. The `fast` variants are their
-/// accurate namesakes.
+/// A call of NVIDIA's libdevice: `__nv_expf` and so on, by its documented meaning. The `fast` variants are made of
+/// approximate instructions.
+///
+/// Triton has it built with subnormal numbers of `f32` flushed to zero, but for what only moves bits.
 pub(super) fn libdevice(lower: &Lower, frame: &Frame, op: &Op) -> Result<Vec<Code>> {
+    let codes = libdevice_call(lower, frame, op)?;
+    let single = |ty: ValueType| ty.elem == Elem::Float(FloatKind::F32);
+    let mut flushes = single(lower.result_type(frame, op, 0)?);
+    for index in 0..op.operands.len() {
+        flushes |= single(lower.operand_type(frame, op, index)?);
+    }
+    let symbol = attrs::text(op, "symbol").unwrap_or_default();
+    let keeps = [
+        "__nv_float_as_int",
+        "__nv_float_as_uint",
+        "__nv_int_as_float",
+        "__nv_uint_as_float",
+        "__nv_copysignf",
+        "__nv_nextafterf",
+        "__nv_logbf",
+        "__nv_ldexpf",
+        "__nv_scalbnf",
+    ];
+    let wrap = |code| if flushes && !keeps.contains(&symbol) { Code::Flushed(Box::new(code)) } else { code };
+    Ok(codes.into_iter().map(wrap).collect())
+}
+
+fn libdevice_call(lower: &Lower, frame: &Frame, op: &Op) -> Result<Vec<Code>> {
     let symbol = attrs::text(op, "symbol").unwrap_or_default();
     let unsupported = || lower.unsupported(op, &format!("`{symbol}` is not implemented"));
     let Some(name) = symbol.strip_prefix("__nv_") else { return Err(unsupported()) };
+    if let (Some(code), false) = (lanes_call(lower, frame, op, name)?, name.ends_with("_rn")) {
+        return Ok(vec![code]);
+    }
     let ty = lower.operand_type(frame, op, 0)?;
     let result = lower.result_type(frame, op, 0)?;
     for index in 1..op.operands.len() {
@@ -53,16 +85,35 @@ pub(super) fn libdevice(lower: &Lower, frame: &Frame, op: &Op) -> Result<Vec<Cod
     code.map(|code| vec![code]).ok_or_else(unsupported)
 }
 
+/// How many operands of which types a function of raw bits has, and its result.
+fn lanes_call(lower: &Lower, frame: &Frame, op: &Op, name: &str) -> Result<Option<Code>> {
+    let Some(function) = f::lanes(name) else { return Ok(None) };
+    let result = lower.result_type(frame, op, 0)?;
+    for index in 0..op.operands.len() {
+        let ty = lower.operand_type(frame, op, index)?;
+        if ty.shape != result.shape || !matches!(ty.elem.bytes(), 4 | 8) {
+            return Err(lower.unsupported(op, "operands of these types"));
+        }
+    }
+    Ok(Some(Code::Lanes(function, result.class())))
+}
+
 fn float_call(name: &str, kind: FloatKind, result: &Elem, operands: usize) -> Option<Code> {
     // Conversions and tests, whose results are integers.
     if let Some(code) = float_to_other(name, kind, *result) {
         return Some(code);
     }
-    let name = name.strip_prefix("fast_").unwrap_or(name);
+    if let Some(fast) = name.strip_prefix("fast_").map(|name| name.strip_suffix('f').unwrap_or(name)) {
+        return match operands {
+            1 => Some(Code::Math1(f::approximate::unary(fast)?, kind)),
+            _ => Some(Code::Math2(f::approximate::binary(fast)?, kind)),
+        };
+    }
     let name = name.trim_end_matches("_rn");
     let name = if kind == FloatKind::F64 { name } else { name.strip_suffix('f').unwrap_or(name) };
     let binary = |op| Some(Code::Float(op, kind));
     match (name, operands) {
+        ("logb", 1) if kind == FloatKind::F32 => Some(Code::Math1(f::logb_32, kind)),
         ("fabs", 1) => float_function("absf", kind),
         ("rint" | "nearbyint", 1) => float_function("roundeven", kind),
         ("fma", 3) => Some(Code::Fma(kind)),
@@ -165,36 +216,21 @@ pub(super) fn does_nothing(op: &Op) -> bool {
         && instructions.all(|line| matches!(line, "griddepcontrol.wait" | "griddepcontrol.launch_dependents"))
 }
 
-/// Inline assembly: single instructions that are plain functions of their operands.
-pub(super) fn inline_asm(lower: &Lower, frame: &Frame, op: &Op) -> Result<Code> {
+/// Inline assembly, one step a result.
+pub(super) fn inline_asm(lower: &Lower, frame: &Frame, op: &Op) -> Result<Vec<Code>> {
     let text = attrs::text(op, "asm_string").unwrap_or_default();
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let unsupported = || lower.unsupported(op, "inline assembly other than a few single instructions");
-    let (instruction, operands) = text.trim_end_matches([';', ' ']).split_once(' ').ok_or_else(unsupported)?;
-    let float = |function| float_function(function, FloatKind::F32).map(|code| (code, 1, Elem::Float(FloatKind::F32)));
-    let shift = |left| Some((Code::FunnelShift { left }, 3, Elem::I32));
-    // Without the variants that do not change what is computed but for rounding.
-    let plain = instruction.replace(".approx", "").replace(".ftz", "").replace(".rn", "");
-    let known = match plain.as_str() {
-        "shf.l.wrap.b32" => shift(true),
-        "shf.r.wrap.b32" => shift(false),
-        "ex2.f32" => float("exp2"),
-        "lg2.f32" => float("log2"),
-        "tanh.f32" => float("tanh"),
-        "sin.f32" => float("sin"),
-        "cos.f32" => float("cos"),
-        "sqrt.f32" => float("sqrt"),
-        "rsqrt.f32" => float("rsqrt"),
-        "rcp.f32" => Some((Code::Math1(f::reciprocal, FloatKind::F32), 1, Elem::Float(FloatKind::F32))),
-        _ => None,
-    };
-    let (code, count, elem) = known.ok_or_else(unsupported)?;
-    let wanted: Vec<String> = (0..=count).map(|index| format!("${index}")).collect();
-    let types = (0..count).all(|index| lower.operand_type(frame, op, index).is_ok_and(|ty| ty.elem == elem));
-    let fits = operands.split(',').map(str::trim).eq(wanted.iter().map(String::as_str))
-        && op.operands.len() == count
-        && op.results.len() == 1
-        && lower.result_type(frame, op, 0)?.elem == elem
-        && attrs::int(op, "packed_element") == Some(1);
-    if types && fits { Ok(code) } else { Err(unsupported()) }
+    let constraints = attrs::text(op, "constraints").unwrap_or_default();
+    let refused = |why: String| lower.unsupported(op, &format!("inline assembly: {why}"));
+    let assembly = Arc::new(Assembly::new(text, constraints).map_err(refused)?);
+    let pack = attrs::int(op, "packed_element").and_then(|pack| usize::try_from(pack).ok()).unwrap_or(1);
+    let shape = lower.result_type(frame, op, 0)?.shape;
+    let elem = |ty: ValueType| if ty.shape == shape { Ok(ty.elem) } else { Err(refused("several shapes".to_owned())) };
+    let inputs: Vec<Elem> = (0..op.operands.len())
+        .map(|index| lower.operand_type(frame, op, index).and_then(elem))
+        .collect::<Result<_>>()?;
+    let outputs: Vec<Elem> =
+        (0..op.results.len()).map(|index| lower.result_type(frame, op, index).and_then(elem)).collect::<Result<_>>()?;
+    let numel = shape.iter().product();
+    let call = |result| AssemblyCall::new(assembly.clone(), &inputs, &outputs, result, pack, numel);
+    (0..outputs.len()).map(|result| call(result).map(|call| Code::Assembly(Box::new(call))).map_err(refused)).collect()
 }

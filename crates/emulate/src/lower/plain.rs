@@ -4,7 +4,8 @@ use tilewright_ttir::{FloatKind, Op};
 
 use super::{Frame, Lower, Result, attrs, math};
 use crate::code::{
-    Cast, Code, Dot, DotScaled, FloatOp, FloatRelation, FloatUnary, IntOp, IntPredicate, IntUnary, Reg, ScaledKind,
+    Cast, Code, Dot, DotScaled, FloatOp, FloatRelation, FloatUnary, IntOp, IntPredicate, IntUnary, Precision, Reg,
+    ScaledKind,
 };
 use crate::functions;
 use crate::types::{Class, Elem, ValueType};
@@ -78,7 +79,7 @@ impl Lower<'_> {
                 };
                 Code::FloatInt(function, kind)
             }
-            "tt.elementwise_inline_asm" => math::inline_asm(self, frame, op)?,
+            "tt.elementwise_inline_asm" => return math::inline_asm(self, frame, op),
             "tt.extern_elementwise" => return math::libdevice(self, frame, op),
             _ => {
                 if let Some(code) = self.int_arithmetic(frame, op)? {
@@ -163,7 +164,15 @@ impl Lower<'_> {
             "arith.subf" => FloatOp::Sub,
             "arith.mulf" => FloatOp::Mul,
             "arith.divf" | "tt.precise_divf" => FloatOp::Div,
-            "arith.remf" => FloatOp::Rem,
+            "arith.remf" => {
+                self.same_shape(frame, op, 0)?;
+                let kind = kind(self)?;
+                let double = kind == FloatKind::F64;
+                return Ok(Some(Code::Math2(
+                    if double { functions::remainder_64 } else { functions::remainder_32 },
+                    kind,
+                )));
+            }
             "arith.minnumf" => FloatOp::MinNum,
             "arith.maxnumf" => FloatOp::MaxNum,
             "arith.minimumf" => FloatOp::Minimum,
@@ -388,8 +397,14 @@ impl Lower<'_> {
             return Err(self.unsupported(op, "shapes that do not fit"));
         }
         let operands = [types[0].elem, types[1].elem];
-        let tf32 = matches!(attrs::keyword(op, "inputPrecision"), Some("tf32"))
-            && operands.contains(&Elem::Float(FloatKind::F32));
+        let single = operands.contains(&Elem::Float(FloatKind::F32));
+        let precision = match attrs::keyword(op, "inputPrecision") {
+            Some("tf32") if single => Precision::Tf32,
+            Some("tf32x3") if single => Precision::Tf32x3,
+            Some("bf16x3") if single => Precision::Bf16x3,
+            Some("bf16x6") if single => Precision::Bf16x6,
+            _ => Precision::Ieee,
+        };
         let fits = match types[2].elem.class() {
             Class::I32 => operands == [Elem::I8; 2],
             class => operands.iter().all(|elem| elem.class() == class) && matches!(class, Class::F32 | Class::F64),
@@ -397,7 +412,7 @@ impl Lower<'_> {
         if !fits {
             return Err(self.unsupported(op, "operands of these types"));
         }
-        Ok(Code::Dot(Dot { batch, m, n, k, tf32, result: types[2].elem }))
+        Ok(Code::Dot(Dot { batch, m, n, k, precision, result: types[2].elem }))
     }
 
     fn dot_scaled(&self, frame: &Frame, op: &Op) -> Result<Code> {

@@ -65,9 +65,9 @@ fn integer_operations() {
         ("arith.subi", |a, b, _, _, _| a - b),
         ("arith.muli", |a, b, _, _, _| a * b),
         ("arith.divsi", |a, b, _, _, _| if b == 0 { -1 } else { a / b }),
-        ("arith.remsi", |a, b, _, _, _| if b == 0 { a } else { a % b }),
+        ("arith.remsi", |a, b, _, _, _| if b == 0 { -1 } else { a % b }),
         ("arith.divui", |_, _, a, b, _| if b == 0 { -1 } else { a / b }),
-        ("arith.remui", |_, _, a, b, _| if b == 0 { a } else { a % b }),
+        ("arith.remui", |_, _, a, b, _| if b == 0 { -1 } else { a % b }),
         (
             "arith.floordivsi",
             |a, b, _, _, _| if b == 0 { -1 } else { a.div_euclid(b) - i128::from(b < 0 && a.rem_euclid(b) != 0) },
@@ -97,7 +97,14 @@ fn integer_operations() {
                     continue;
                 }
                 let unsigned = |x: i64| i128::from(x as u64 & mask);
-                let want = exact(i128::from(a), i128::from(b), unsigned(a), unsigned(b), bits);
+                // By zero, a 64-bit division of small numbers is done in 32 bits; shifts take 32 bits of an amount.
+                let short = bits == 64 && b == 0 && unsigned(a) >> 32 == 0;
+                if short && (name.contains("div") || name.contains("rem")) {
+                    assert_eq!(got, 0xffff_ffff, "{name} {ty} {a} {b}");
+                    continue;
+                }
+                let amount = if name.contains("sh") { unsigned(b) & 0xffff_ffff } else { unsigned(b) };
+                let want = exact(i128::from(a), i128::from(b), unsigned(a), amount, bits);
                 let want = (want as i64) << (64 - bits) >> (64 - bits);
                 assert_eq!(got, want, "{name} {ty} {a} {b}");
             }

@@ -46,7 +46,6 @@ def main() -> None:
     parser.add_argument("--files", default="", help="only test files whose path matches this regular expression")
     parser.add_argument("--summary", action="store_true", help="run nothing, summarise what is there")
     arguments = parser.parse_args()
-    os.nice(5)
     summaries = []
     for name in arguments.projects or names:
         if name not in names:

@@ -28,6 +28,7 @@ _OPTIONS = (
     ("report", "", "file for a JSON line for each test"),
 )
 _KEY = pytest.StashKey["Session"]()
+_COUNTS = ("totals", "kernels", "findings", "refused")
 
 
 @dataclass
@@ -156,6 +157,21 @@ def _settle(session: Session, test: dict[str, Any], record: Any) -> None:
 
 def _at(it: Any, what: str) -> str:
     return f"{what} in {it.kernel} ({Path(it.file).name}:{it.line})"
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker of pytest-xdist hands its counts to the session that started it."""
+    here = session.config.stash.get(_KEY, None)
+    if here is not None and hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["tilewright"] = {name: dict(getattr(here, name)) for name in _COUNTS}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    here = node.config.stash.get(_KEY, None)
+    if here is not None:
+        for name, counts in getattr(node, "workeroutput", {}).get("tilewright", {}).items():
+            getattr(here, name).update(counts)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

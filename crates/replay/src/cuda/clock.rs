@@ -113,13 +113,13 @@ impl Clock {
             self.marked = Some(self.record_marked(context)?);
         }
         let mut timed = Vec::new();
+        self.hold(context, calls)?;
         for at in 0..calls {
             let set = self.calls % self.sets.len();
             self.calls += 1;
             self.restore(context, set)?;
             if cold {
-                let words = self.flush.size() / 4;
-                self.flush.set(context, 0, at, 4, words)?;
+                self.flush(context, at)?;
             }
             let (start, end) = (Event::new()?, Event::new()?);
             start.record(context)?;
@@ -151,8 +151,9 @@ impl Clock {
         let address = self.flush.address.to_le_bytes().to_vec();
         let graph = Graph::record(context, || nothing.launch_values(context, [1, 1, 1], vec![address]))?;
         let mut pairs = Vec::new();
+        self.hold(context, NOTHING_CALLS)?;
         for at in 0..NOTHING_CALLS {
-            self.flush.set(context, 0, at, 4, self.flush.size() / 4)?;
+            self.flush(context, at)?;
             let (start, end) = (Event::new()?, Event::new()?);
             start.record(context)?;
             graph.launch(context)?;
@@ -162,6 +163,17 @@ impl Clock {
         let mut times = pairs.iter().map(|(start, end)| end.since(start)).collect::<Result<Vec<_>>>()?;
         times.sort_by(f64::total_cmp);
         Ok(times[times.len() / 2])
+    }
+
+    /// Gives the device enough to do that all calls lie in the stream before it comes to the first: it never waits for the
+    /// host between an event and the work behind it.
+    fn hold(&self, context: &Context, calls: u32) -> Result<()> {
+        (0..calls).try_for_each(|at| self.flush(context, at))
+    }
+
+    /// Leaves nothing of the inputs in the second-level cache.
+    fn flush(&self, context: &Context, pattern: u32) -> Result<()> {
+        self.flush.set(context, 0, pattern, 4, self.flush.size() / 4)
     }
 
     /// Every buffer as it was before the first call.

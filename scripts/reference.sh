@@ -10,13 +10,15 @@ if $check; then out=$(mktemp -d); trap 'rm -rf "$out"' EXIT; fi
 mkdir -p "$out"
 cargo build --quiet --locked -p tilewright
 tilewright() { cargo run --quiet --locked -p tilewright -- "$@"; }
-generated=(rules)
+generated=(rules operations.md)
 for document in plan verdict profile audit controls screen sanitize run; do
   tilewright schema "$document" >"$out/$document.schema.json"
   generated+=("$document.schema.json")
 done
 rm -rf "$out/rules"
 tilewright rule --pages "$out/rules"
+cargo run --quiet --locked -p tilewright-emulate --example operations -- crates/ttir/tests/fixtures \
+  crates/emulate/tests/fixtures crates/emulate/tests/fixtures/planted >"$out/operations.md"
 if $check; then
   for name in "${generated[@]}"; do
     diff -ru "$dir/$name" "$out/$name" ||

@@ -280,8 +280,12 @@ pub(crate) enum Code {
     FloatInt(fn(f64, i32) -> f64, FloatKind),
     /// Any function of raw bits, lane by lane; the result's class.
     Lanes(LaneFn, Class),
-    /// An elementwise operation on `f32` that takes and gives subnormal numbers as zeros: Triton has libdevice built so.
-    Flushed(Box<Code>),
+    /// An elementwise operation on `f32` that takes subnormal numbers as zeros, and gives them as zeros if so said: Triton has
+    /// libdevice built so.
+    Flushed {
+        code: Box<Code>,
+        result: bool,
+    },
     /// One result of an inline assembly.
     Assembly(Box<AssemblyCall>),
     /// A test of a float: an `i32` of 0 and 1.

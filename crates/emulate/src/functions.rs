@@ -23,6 +23,15 @@ pub(crate) fn lanes(name: &str) -> Option<LaneFn> {
                 _ => |v| unsigned("ull2float_ru", v),
             });
         }
+        "fmaf" | "fmaf_rn" => return Some(directed::flushing_fma::<3>),
+        "fmaf_rz" => return Some(directed::flushing_fma::<0>),
+        "fmaf_rd" => return Some(directed::flushing_fma::<1>),
+        "fmaf_ru" => return Some(directed::flushing_fma::<2>),
+        "fmul_rn" => return Some(directed::flushing_mul::<3>),
+        "fmul_rz" => return Some(directed::flushing_mul::<0>),
+        "fmul_rd" => return Some(directed::flushing_mul::<1>),
+        "fmul_ru" => return Some(directed::flushing_mul::<2>),
+        name if name.ends_with("_rn") => return None,
         name => name,
     };
     directed::by_name(name).or_else(|| integers::by_name(name)).or_else(|| several(name))
@@ -47,8 +56,10 @@ fn next_after(x: f32, y: f32) -> f32 {
         y
     } else if x == 0.0 {
         f32::MIN_POSITIVE.copysign(y)
+    } else if y > x {
+        x.next_up()
     } else {
-        flush(if y > x { x.next_up() } else { x.next_down() })
+        x.next_down()
     }
 }
 
@@ -70,12 +81,12 @@ fn several(name: &str) -> Option<LaneFn> {
         "nextafterf" => |v| u64::from(next_after(single_bits(v, 0), single_bits(v, 1)).to_bits()),
         "norm3df" => |v| to_single(norm(&[single(v, 0), single(v, 1), single(v, 2)])),
         "norm4df" => |v| to_single(norm(&[single(v, 0), single(v, 1), single(v, 2), single(v, 3)])),
-        "rnorm3df" => |v| to_single(1.0 / norm(&[single(v, 0), single(v, 1), single(v, 2)])),
-        "rnorm4df" => |v| to_single(1.0 / norm(&[single(v, 0), single(v, 1), single(v, 2), single(v, 3)])),
+        "rnorm3df" => |v| to_single(reciprocal_norm(&[single(v, 0), single(v, 1), single(v, 2)])),
+        "rnorm4df" => |v| to_single(reciprocal_norm(&[single(v, 0), single(v, 1), single(v, 2), single(v, 3)])),
         "norm3d" => |v| norm(&[double(v, 0), double(v, 1), double(v, 2)]).to_bits(),
         "norm4d" => |v| norm(&[double(v, 0), double(v, 1), double(v, 2), double(v, 3)]).to_bits(),
-        "rnorm3d" => |v| (1.0 / norm(&[double(v, 0), double(v, 1), double(v, 2)])).to_bits(),
-        "rnorm4d" => |v| (1.0 / norm(&[double(v, 0), double(v, 1), double(v, 2), double(v, 3)])).to_bits(),
+        "rnorm3d" => |v| (reciprocal_norm(&[double(v, 0), double(v, 1), double(v, 2)])).to_bits(),
+        "rnorm4d" => |v| (reciprocal_norm(&[double(v, 0), double(v, 1), double(v, 2), double(v, 3)])).to_bits(),
         "jnf" => |v| to_single(libm::jn(order(v), single(v, 1))),
         "ynf" => |v| to_single(libm::yn(order(v), single(v, 1))),
         "jn" => |v| libm::jn(order(v), double(v, 1)).to_bits(),
@@ -89,12 +100,42 @@ fn order(lanes: &[u64]) -> i32 {
     (lanes.first().copied().unwrap_or_default() as i32).clamp(-1, 100_000)
 }
 
-/// The length of a vector, without overflow on the way.
+/// The length of a vector to its last digit: the sum of squares in two parts, scaled so that nothing overflows.
 fn norm(values: &[f64]) -> f64 {
-    if values.iter().any(|x| x.is_infinite()) {
-        return f64::INFINITY;
+    let Some((scale, high, low)) = squares(values) else { return length_of_special(values) };
+    let root = high.sqrt();
+    (root + ((-root).mul_add(root, high) + low) / (2.0 * root)) * scale
+}
+
+fn reciprocal_norm(values: &[f64]) -> f64 {
+    let Some((scale, high, low)) = squares(values) else { return 1.0 / length_of_special(values) };
+    let guess = 1.0 / high.sqrt();
+    let error = (-high * guess).mul_add(guess, 1.0) - low * guess * guess;
+    // The rounding of `high * guess` counts as well.
+    let rounding = high.mul_add(guess, -(high * guess)) * guess;
+    guess.mul_add(0.5 * (error - rounding), guess) / scale
+}
+
+fn length_of_special(values: &[f64]) -> f64 {
+    if values.iter().any(|x| x.is_infinite()) { f64::INFINITY } else { values.iter().sum() }
+}
+
+/// A scale, and the sum of the squares of the scaled values in two parts. None if a value is not finite or all are zero.
+fn squares(values: &[f64]) -> Option<(f64, f64, f64)> {
+    let largest = values.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+    if largest == 0.0 || values.iter().any(|x| !x.is_finite()) {
+        return None;
     }
-    values.iter().fold(0.0, |length, &x| libm::hypot(length, x))
+    let scale = libm::scalbn(1.0, libm::ilogb(largest).clamp(-1000, 1000));
+    let (mut high, mut low) = (0.0, 0.0);
+    for x in values.iter().map(|x| x / scale) {
+        let square = x * x;
+        let sum: f64 = high + square;
+        let part = sum - high;
+        low += x.mul_add(x, -square) + ((high - (sum - part)) + (square - part));
+        high = sum;
+    }
+    Some((scale, high, low))
 }
 
 /// A function by its libm name.
@@ -167,7 +208,8 @@ pub(crate) fn with_int(name: &str) -> Option<fn(f64, i32) -> f64> {
 }
 
 pub(crate) fn saturate(x: f64) -> f64 {
-    if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) }
+    // Plus zero, so that there is no negative one.
+    if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) + 0.0 }
 }
 
 pub(crate) fn reciprocal(x: f64) -> f64 {
@@ -193,6 +235,11 @@ pub(crate) fn is_negative(x: f64) -> bool {
 /// As libdevice's, which says the same of all subnormal numbers.
 pub(crate) fn logb_32(x: f64) -> f64 {
     if (x as f32).is_subnormal() { -150.0 } else { logb(x) }
+}
+
+/// As a whole number NaN gives what zero gives.
+pub(crate) fn ilogb(x: f64) -> f64 {
+    if x.is_nan() { f64::NEG_INFINITY } else { logb(x) }
 }
 
 pub(crate) fn logb(x: f64) -> f64 {

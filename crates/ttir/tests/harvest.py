@@ -1,5 +1,9 @@
-"""Write one TTIR fixture per case of kernels.py. Needs triton, no GPU: `python harvest.py [FOLDER]`."""
+"""Write one TTIR fixture per case of kernels.py and its sisters. Needs triton, no GPU: `python harvest.py [FOLDER]`.
 
+`python harvest.py --unused` prints the names of Triton's language that no kernel uses.
+"""
+
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +18,7 @@ import kernels_types
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource, make_backend
+from triton.language.extra.cuda import libdevice
 from triton.runtime import driver
 
 MODULES = (
@@ -75,6 +80,24 @@ def lower(case):
     return text
 
 
+# Names of triton.language that are no part of a kernel, or belong to other targets.
+NO_PART = {
+    *("TRITON_MAX_TENSOR_NUMEL", "block_type", "condition", "const", "constexpr_type", "dtype", "float8e4b8", "math"),
+    *("float8e5b16", "philox_impl", "pi32_t", "slice", "target_info", "tensor", "tensor_descriptor", "tuple", "void"),
+}
+
+
+def unused():
+    """Public names of triton.language and libdevice that no kernel of the list uses."""
+    text = "\n".join(Path(module.__file__).read_text() for module in MODULES)
+    named = set(re.findall(r"\btl\.(?:math\.)?(\w+)", text))
+    language = [f"tl.{name}" for name in triton.language.__all__ if name not in named and name not in NO_PART]
+    called = set(re.findall(r"\blibdevice\.(\w+)", text))
+    source = Path(libdevice.__file__).read_text()
+    functions = [f"libdevice.{name}" for name in re.findall(r"^def (\w+)", source, re.M) if name not in called]
+    return language + functions
+
+
 def main(folder):
     driver.set_active(NoDriver())
     for case in kernels.CASES:
@@ -87,4 +110,7 @@ def main(folder):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--unused"]:
+        print("".join(f"{name}\n" for name in unused()), end="")
+        sys.exit()
     main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "fixtures")

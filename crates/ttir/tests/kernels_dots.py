@@ -85,7 +85,7 @@ def dots_scaled(a, b, sa, sb, c, A: tl.constexpr, B: tl.constexpr):
 
 
 @case("*u8! *u8! *u8! *u8! *fp32!", K_PACK=True, name="dot_scaled_fp4_k")
-@case("*u8! *u8! *u8! *u8! *fp32!", K_PACK=False, name="dot_scaled_fp4_mn")
+@case("*u8! *u8! *u8! *u8! *fp32!", K_PACK=False, name="dot_scaled_fp4_mn", binary=False)
 @triton.jit
 def dots_scaled_fp4(a, b, sa, sb, c, K_PACK: tl.constexpr):
     r = tl.arange(0, 128)

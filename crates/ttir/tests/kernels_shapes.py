@@ -224,7 +224,7 @@ def _pairs(a0, a1, b0, b1):
     return a0 + b1, a1 + b0, a0 * b0, a1 * b1
 
 
-@case("*fp32! *i32! *i32!")
+@case("*fp32! *i32! *i32!", binary=False)
 @triton.jit
 def mapped(x, i, out):
     o = tl.arange(0, 64)

@@ -49,10 +49,12 @@ impl Machine<'_> {
 
     /// None if the operands' types do not fit.
     fn compute(&self, step: &Step, out: &mut Block) -> Option<()> {
-        if let Code::Flushed(code) = &step.code {
+        if let Code::Flushed { code, result } = &step.code {
             let args: Vec<Block> = step.args.iter().map(|&reg| flushed(self.reg(reg).clone())).collect();
             self.compute_on(code, args.len(), |index| args.get(index), out)?;
-            *out = flushed(std::mem::take(out));
+            if *result {
+                *out = flushed(std::mem::take(out));
+            }
             return Some(());
         }
         self.compute_on(&step.code, step.args.len(), |index| step.args.get(index).map(|&reg| self.reg(reg)), out)
@@ -184,7 +186,7 @@ fn flops(code: &Code) -> u64 {
     match code {
         Code::Float(..) | Code::FloatUnary(..) | Code::Math1(..) | Code::Math2(..) | Code::FloatInt(..) => 1,
         Code::Fma(_) | Code::Clamp { .. } => 2,
-        Code::Flushed(code) => flops(code),
+        Code::Flushed { code, .. } => flops(code),
         _ => 0,
     }
 }

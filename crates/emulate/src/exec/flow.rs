@@ -135,7 +135,7 @@ fn elementwise(code: &Code) -> bool {
             | Code::Math2(..)
             | Code::FloatInt(..)
             | Code::Lanes(..)
-            | Code::Flushed(_)
+            | Code::Flushed { .. }
             | Code::Test(_)
             | Code::RoundToInt { .. }
             | Code::CompareInt(_)

@@ -121,6 +121,31 @@ fn narrow<const WAY: u8>(lanes: &[u64]) -> u64 {
     bits(narrow)
 }
 
+/// A result of `f32` with subnormal numbers taken as zeros, as the GPU does it: before it rounds. `exact` is the exact
+/// result, cut to a double.
+fn flushed(result: u64, exact: Double) -> u64 {
+    let least = u64::from(f32::MIN_POSITIVE.to_bits());
+    let sign = result & 0x8000_0000;
+    let tiny = f64::from_bits(bits(exact)).abs() < f64::from(f32::MIN_POSITIVE);
+    if result & 0x7fff_ffff <= least && tiny { sign } else { result }
+}
+
+fn wide(lanes: &[u64], index: usize) -> Double {
+    let x = f32::from_bits(lanes.get(index).copied().unwrap_or_default() as u32);
+    Double::from_bits(u128::from(f64::from(x).to_bits()))
+}
+
+/// `fma` of libdevice for `f32`.
+pub(crate) fn flushing_fma<const WAY: u8>(lanes: &[u64]) -> u64 {
+    let product = wide(lanes, 0).mul_r(wide(lanes, 1), Round::TowardZero).value;
+    flushed(fma::<F32, WAY>(lanes), product.add_r(wide(lanes, 2), Round::TowardZero).value)
+}
+
+/// A product of libdevice for `f32`.
+pub(crate) fn flushing_mul<const WAY: u8>(lanes: &[u64]) -> u64 {
+    flushed(mul::<F32, WAY>(lanes), wide(lanes, 0).mul_r(wide(lanes, 1), Round::TowardZero).value)
+}
+
 /// The function for each way of rounding.
 macro_rules! ways {
     ($suffix:expr, $function:ident $(, $format:ty)?) => {
@@ -208,6 +233,15 @@ mod tests {
             prop_assert!(down as i128 <= i128::from(x) && i128::from(x) <= up as i128);
             prop_assert_eq!(zero, if x < 0 { up } else { down });
         }
+    }
+
+    #[test]
+    fn subnormal_results_are_zeros_before_rounding() {
+        let lanes = |values: &[f32]| values.iter().map(|x| u64::from(x.to_bits())).collect::<Vec<_>>();
+        let least = f32::MIN_POSITIVE;
+        assert_eq!(flushing_mul::<1>(&lanes(&[least, -0.999_999_94])), 0x8000_0000);
+        assert_eq!(flushing_fma::<3>(&lanes(&[-5.960_464e-8, least, least])), 0);
+        assert_eq!(flushing_mul::<3>(&lanes(&[least, 1.0])), u64::from(least.to_bits()));
     }
 
     #[test]

@@ -45,6 +45,7 @@ pub(super) fn libdevice(lower: &Lower, frame: &Frame, op: &Op) -> Result<Vec<Cod
         flushes |= single(lower.operand_type(frame, op, index)?);
     }
     let symbol = attrs::text(op, "symbol").unwrap_or_default();
+    // What only moves bits, and what H200s were seen to do with subnormal numbers all the same.
     let keeps = [
         "__nv_float_as_int",
         "__nv_float_as_uint",
@@ -55,8 +56,13 @@ pub(super) fn libdevice(lower: &Lower, frame: &Frame, op: &Op) -> Result<Vec<Cod
         "__nv_logbf",
         "__nv_ldexpf",
         "__nv_scalbnf",
+        "__nv_fdimf",
     ];
-    let wrap = |code| if flushes && !keeps.contains(&symbol) { Code::Flushed(Box::new(code)) } else { code };
+    let result = !matches!(symbol, "__nv_fmodf" | "__nv_remainderf");
+    let wrap = |code| match flushes && !keeps.contains(&symbol) {
+        true => Code::Flushed { code: Box::new(code), result },
+        false => code,
+    };
     Ok(codes.into_iter().map(wrap).collect())
 }
 
@@ -64,7 +70,7 @@ fn libdevice_call(lower: &Lower, frame: &Frame, op: &Op) -> Result<Vec<Code>> {
     let symbol = attrs::text(op, "symbol").unwrap_or_default();
     let unsupported = || lower.unsupported(op, &format!("`{symbol}` is not implemented"));
     let Some(name) = symbol.strip_prefix("__nv_") else { return Err(unsupported()) };
-    if let (Some(code), false) = (lanes_call(lower, frame, op, name)?, name.ends_with("_rn")) {
+    if let Some(code) = lanes_call(lower, frame, op, name)? {
         return Ok(vec![code]);
     }
     let ty = lower.operand_type(frame, op, 0)?;
@@ -131,8 +137,8 @@ fn float_call(name: &str, kind: FloatKind, result: &Elem, operands: usize) -> Op
         ("frsqrt", 1) => float_function("rsqrt", kind),
         ("frcp" | "drcp" | "rcp64h", 1) => Some(Code::Math1(f::reciprocal, kind)),
         (_, 1) => match name {
-            "acos" | "asin" | "atan" | "ceil" | "floor" | "trunc" | "round" | "sqrt" | "rsqrt" | "exp" | "exp2"
-            | "log" | "log2" => float_function(name, kind),
+            "acos" | "asin" | "atan" | "ceil" | "floor" | "trunc" | "round" | "sqrt" | "rsqrt" | "exp2" | "log"
+            | "log2" => float_function(name, kind),
             _ => Some(Code::Math1(f::unary(name)?, kind)),
         },
         (_, 2) => Some(Code::Math2(f::binary(name)?, kind)),
@@ -162,7 +168,7 @@ fn float_to_other(name: &str, kind: FloatKind, result: Elem) -> Option<Code> {
         "float2uint_ru" | "float2ull_ru" | "double2uint_ru" | "double2ull_ru" => rounded(f64::ceil, false),
         "llrintf" | "llrint" => rounded(f64::round_ties_even, true),
         "llroundf" | "llround" => rounded(f64::round, true),
-        "ilogbf" | "ilogb" => (result == Elem::I32).then_some(Code::RoundToInt { round: f::logb, signed: true }),
+        "ilogbf" | "ilogb" => (result == Elem::I32).then_some(Code::RoundToInt { round: f::ilogb, signed: true }),
         "double2float_rn" => match result {
             Elem::Float(to) => Some(Code::Cast(Cast::Float { from: kind, to, truncate: false })),
             _ => None,

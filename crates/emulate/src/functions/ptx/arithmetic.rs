@@ -42,6 +42,7 @@ pub(super) fn by_name(name: &str, kind: Kind) -> Option<(Run, usize)> {
         "clz" => (|i, v, out| out[0] = u64::from((v[0] & i.kind.mask()).leading_zeros() - (64 - i.kind.bits)), 1),
         "brev" => (|i, v, out| out[0] = v[0].reverse_bits() >> (64 - i.kind.bits), 1),
         "bfind" => (|i, v, out| out[0] = highest(i.kind, v[0]), 1),
+        "fns" => (|_, v, out| out[0] = nth_set(v[0] as u32, v[1] as u32, v[2] as i32), 3),
         "dp4a" => (|i, v, out| out[0] = dot_of_bytes(i, v), 3),
         "selp" => (|_, v, out| out[0] = if v[2] != 0 { v[0] } else { v[1] }, 3),
         _ => return None,
@@ -192,6 +193,18 @@ fn highest(kind: Kind, register: u64) -> u64 {
     let value = kind.integer(register);
     let plain = (if value < 0 { !value } else { value }) as u64;
     if plain == 0 { 0xffff_ffff } else { u64::from(63 - plain.leading_zeros()) }
+}
+
+/// The position of the nth set bit from a place on, upwards or for a negative number downwards; all ones if there is none.
+fn nth_set(bits: u32, from: u32, n: i32) -> u64 {
+    let set = |at: &u32| bits >> at & 1 == 1;
+    let found = match n {
+        _ if from > 31 => None,
+        0 => Some(from).filter(set),
+        1.. => (from..32).filter(set).nth(n as usize - 1),
+        _ => (0..=from).rev().filter(set).nth(n.unsigned_abs() as usize - 1),
+    };
+    found.map_or(0xffff_ffff, u64::from)
 }
 
 fn dot_of_bytes(i: &Instruction, v: &[u64]) -> u64 {

@@ -65,6 +65,9 @@ fn from_integer(to: Kind, from: Kind, flags: Flags, register: u64) -> u64 {
 fn between_floats(to: Kind, from: Kind, flags: Flags, v: &[u64]) -> u64 {
     let one = |register: u64, lane: u32, at: u32| {
         let x = from.float(register, lane);
+        if to.base == Base::Tf32 && x.is_nan() {
+            return register & 0xffff_e000;
+        }
         let whole = flags.piece == 1;
         match flags.rounding {
             rounding if whole => to.rounded(to_whole(x, rounding), flags, at),

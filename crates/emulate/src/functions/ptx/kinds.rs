@@ -107,7 +107,7 @@ impl Kind {
     /// The bits of a number rounded to the type, at the place of a packed element. Every NaN is the canonical one.
     pub(super) fn rounded(self, value: f64, flags: Flags, lane: u32) -> u64 {
         let value = if flags.saturate && self.base != Base::E4m3 && self.base != Base::E5m2 {
-            if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) }
+            if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) + 0.0 }
         } else if flags.relu && (value < 0.0 || value.to_bits() == 1 << 63) {
             0.0
         } else {

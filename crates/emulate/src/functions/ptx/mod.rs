@@ -157,6 +157,9 @@ mod tests {
         assert_eq!(one("shl.b32 $0, $1, 32;", &[1]), 0);
         assert_eq!(one("shr.s32 $0, $1, 99;", &[1 << 31]), u32::MAX);
         assert_eq!(one("shf.r.clamp.b32 $0, $1, $2, 40;", &[1, 7]), 7);
+        assert_eq!(one("fns.b32 $0, $1, 0, $2;", &[0b1_0110, 3]), 4);
+        assert_eq!(one("fns.b32 $0, $1, 3, -2;", &[0b1_0110]), 1);
+        assert_eq!(one("fns.b32 $0, $1, 0, 9;", &[0b1_0110]), u32::MAX);
         assert_eq!(one("popc.b32 $0, $1;", &[0xff]), 8);
         assert_eq!(one("bfind.u32 $0, $1;", &[0x100]), 8);
         assert_eq!(one("dp4a.s32.s32 $0, $1, $2, 10;", &[0xff01_0101, 0x0101_0101]), 12);

@@ -372,7 +372,7 @@ fn fits(name: &str, kinds: &[Kind], others: &[&str]) -> bool {
         _ => kinds.len() == 1,
     };
     let width = match name {
-        "lop3" | "prmt" | "shf" | "dp4a" | "sad" | "mul24" => kind.bits == 32,
+        "lop3" | "prmt" | "shf" | "dp4a" | "fns" | "sad" | "mul24" => kind.bits == 32,
         "bfe" | "bfi" | "popc" | "clz" | "brev" | "bfind" => matches!(kind.bits, 32 | 64),
         _ => true,
     };

@@ -4,12 +4,13 @@
 //! "args": […]}`. A buffer is a file of raw bytes, rewritten in place. An argument is `{"pointer": [buffer, offset]}`,
 //! `{"int": n}`, `{"float": x}` or `{"descriptor": {"pointer": [buffer, offset], "shape": […], "strides": […]}}`.
 //!
-//! With `"repeat": n` it launches n more times and prints, as JSON, the seconds that each took. `"threads"` (0: as many as
+//! With `"repeat": n` it launches n more times and prints, as JSON, the wall and processor seconds that each took. `"threads"` (0: as many as
 //! there are cores) and `"bare": true` (bounds alone) set the limits of all launches.
 
 use std::error::Error;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use nix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 use tilewright_emulate::{AllocId, Arg, Init, Kernel, Limits, Memory, launch};
 
@@ -48,9 +49,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let mut seconds = Vec::new();
     for _ in 0..request["repeat"].as_u64().unwrap_or(0) {
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), processor_seconds()?);
         launch(&kernel, grid, &args, &mut memory, &limits)?;
-        seconds.push(start.elapsed().as_secs_f64());
+        seconds.push((start.elapsed().as_secs_f64(), processor_seconds()? - before));
     }
     if seconds.is_empty() {
         println!("{report:?}")
@@ -58,6 +59,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{}", serde_json::to_string(&seconds)?)
     }
     Ok(())
+}
+
+/// What all threads of this process have used so far.
+fn processor_seconds() -> Result<f64, Box<dyn Error>> {
+    Ok(Duration::from(clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)?).as_secs_f64())
 }
 
 fn argument(arg: &Value, memory: &Memory, buffers: &[(String, AllocId)]) -> Option<Arg> {

@@ -338,11 +338,12 @@ pub(crate) enum Code {
     },
     AtomicRmw(Atomic, AtomicOp),
     AtomicCas(Atomic),
-    /// Operands: base, shape, strides, and for a block pointer the offsets.
+    /// Operands: base, shape, strides, and for a block pointer the offsets. A descriptor's base and strides are aligned.
     MakeView {
         rank: usize,
         offsets: bool,
         pad_nan: bool,
+        elem: Elem,
     },
     Advance,
     /// Operands: the view, then for a descriptor the coordinates.
@@ -381,10 +382,23 @@ pub(crate) enum Code {
         axis: usize,
     },
     Assert(String),
+    /// `tl.assume`.
+    Assume,
+    Hint(Box<Hint>),
     For(Box<For>),
     While(Box<While>),
     If(Box<If>),
     Blocks(Box<Blocks>),
+}
+
+/// What `tl.multiple_of` and `tl.max_contiguous` say of the operand, by dimension; 1 says nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct Hint {
+    pub(crate) shape: Vec<usize>,
+    /// The first of each run of numbers is a multiple of it.
+    pub(crate) divisible: Vec<i64>,
+    /// Length of the runs of numbers that follow each other.
+    pub(crate) contiguous: Vec<i64>,
 }
 
 /// Operands of the step: lower bound, upper bound, step. The loop's results are its arguments.

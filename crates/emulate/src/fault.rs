@@ -78,6 +78,9 @@ pub enum Fault {
     Lanes { allocation: String, offset: i64, site: Site },
     #[error("device assertion failed: {message} {site}")]
     Assert { message: String, site: Site },
+    /// The kernel told the compiler something that is not so.
+    #[error("broken promise: {what} {site}")]
+    Promise { what: String, site: Site },
     #[error("tl.gather reads position {position} of {extent} {site}")]
     Position { position: i64, extent: usize, site: Site },
     #[error("all programs that are left wait for memory that none of them changes; one is {site}")]
@@ -104,6 +107,9 @@ pub struct Limits {
     pub poison: u8,
     /// Starts the last program first: what depends on the order of programs shows in the difference.
     pub reverse: bool,
+    /// Programs that the GPU holds at once, at most; 0 for all. The others start when some have ended: programs that wait
+    /// for them are in a deadlock.
+    pub resident: u32,
     /// Threads that run programs beside each other, at most. 0 is as many as there are cores, fewer while other launches
     /// of this process use them. Whatever it is, the outcome is the same.
     pub threads: u32,

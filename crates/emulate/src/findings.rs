@@ -43,6 +43,7 @@ fn place(fault: &Fault) -> (u32, u32, &str) {
         Fault::Race { allocation, first, second, .. } => (second.1.line, first.1.line, allocation),
         Fault::BadAddress { site, .. }
         | Fault::Assert { site, .. }
+        | Fault::Promise { site, .. }
         | Fault::Position { site, .. }
         | Fault::Deadlock { site }
         | Fault::Deadline { site }

@@ -4,6 +4,7 @@
 //! strayed from. An allocation starts in the middle of its range: offsets of up to half a terabyte to either side
 //! stay attributable, which is a guard gap that no index arithmetic in practice crosses.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::defects::Defects;
@@ -49,8 +50,8 @@ const MIDDLE: u64 = 1 << (SHIFT - 1);
 pub(crate) struct Allocation {
     pub(crate) label: String,
     pub(crate) bytes: Vec<u8>,
+    /// The mark of each byte; empty while all are known to be equal.
     pub(crate) shadow: Vec<u8>,
-    /// The mark of every byte, where it is known to be one.
     pub(crate) uniform: Option<u8>,
 }
 
@@ -58,9 +59,25 @@ impl Allocation {
     /// Marks a range within the allocation.
     #[inline(always)]
     pub(crate) fn mark(&mut self, range: Range<usize>, mark: u8) {
-        if self.uniform != Some(mark) {
-            self.uniform = None;
+        if self.uniform == Some(mark) {
+        } else if range.len() == self.bytes.len() {
+            self.uniform = Some(mark);
+            self.shadow = Vec::new();
+        } else {
+            self.tell_apart();
             self.shadow[range].fill(mark);
+        }
+    }
+
+    /// Marks bytes from a place on, one by one.
+    pub(crate) fn mark_each(&mut self, start: usize, marks: &[u8]) {
+        self.tell_apart();
+        self.shadow[start..start + marks.len()].copy_from_slice(marks);
+    }
+
+    fn tell_apart(&mut self) {
+        if let Some(mark) = self.uniform.take() {
+            self.shadow = vec![mark; self.bytes.len()];
         }
     }
 
@@ -70,6 +87,7 @@ impl Allocation {
             && self.shadow.chunks(4096).all(|marks| marks.iter().fold(0, |other, &mark| other | (mark ^ first)) == 0)
         {
             self.uniform = Some(first);
+            self.shadow = Vec::new();
         }
     }
 }
@@ -94,12 +112,7 @@ impl Memory {
     pub fn alloc(&mut self, label: &str, bytes: Vec<u8>, init: Init) -> AllocId {
         let id = AllocId(self.allocations.len() as u32);
         let state = if init == Init::Written { shadow::HOST } else { shadow::UNWRITTEN };
-        self.allocations.push(Allocation {
-            label: label.to_owned(),
-            shadow: vec![state; bytes.len()],
-            bytes,
-            uniform: Some(state),
-        });
+        self.allocations.push(Allocation { label: label.to_owned(), shadow: Vec::new(), bytes, uniform: Some(state) });
         id
     }
 
@@ -138,8 +151,9 @@ impl Memory {
     }
 
     /// One state per byte: see [`shadow`].
-    pub fn shadow(&self, id: AllocId) -> &[u8] {
-        &self.allocations[id.0 as usize].shadow
+    pub fn shadow(&self, id: AllocId) -> Cow<'_, [u8]> {
+        let Allocation { bytes, shadow, uniform, .. } = &self.allocations[id.0 as usize];
+        uniform.map_or(Cow::Borrowed(shadow), |mark| Cow::Owned(vec![mark; bytes.len()]))
     }
 
     /// Writes bytes as the host and marks them so. The range must lie within the allocation.

@@ -103,8 +103,13 @@ impl<'a> Session<'a> {
         limits: Limits,
     ) -> Result<(), emulate::Fault> {
         let args: Vec<_> = launch.arguments().flat_map(|(param, arg)| self.argument(arg, &param.ty)).collect();
-        let limits =
-            Limits { deadline: self.run.deadline, poison: self.run.lanes, reverse: self.run.reverse, ..limits };
+        let limits = Limits {
+            deadline: self.run.deadline,
+            poison: self.run.lanes,
+            reverse: self.run.reverse,
+            resident: resident(launch.spec.options.num_warps),
+            ..limits
+        };
         let report = emulate::launch(kernel, launch.grid, &args, &mut self.memory, &limits);
         for (mark, _) in self.memory.defects() {
             self.born.entry(mark).or_insert(*launch);
@@ -217,6 +222,14 @@ fn cost(launch: &Launch<'_>, report: &emulate::Report) -> LaunchCost {
     cost.with_ratios()
 }
 
+/// Programs of so many warps that the largest GPU holds at once, whatever registers and shared memory they take.
+fn resident(num_warps: u32) -> u32 {
+    const MULTIPROCESSORS: u32 = 160;
+    const WARPS: u32 = 64;
+    const PROGRAMS: u32 = 32;
+    MULTIPROCESSORS * (WARPS / num_warps.max(1)).clamp(1, PROGRAMS)
+}
+
 /// A defect, at the line where it was used or else born.
 fn defective(defect: &emulate::Defect, launch: Option<&Launch<'_>>, session: &Session<'_>) -> Defective {
     let kind = match defect.kind {
@@ -260,6 +273,7 @@ pub(crate) fn translate(fault: &emulate::Fault, launch: u32) -> Fault {
             (FaultKind::Race, Some(site))
         }
         emulate::Fault::Assert { site, .. } => (FaultKind::Trap, Some(site)),
+        emulate::Fault::Promise { site, .. } => (FaultKind::Misaligned, Some(site)),
         emulate::Fault::Deadlock { site } => (FaultKind::Deadlock, Some(site)),
         emulate::Fault::Deadline { site } => (FaultKind::Timeout, Some(site)),
         emulate::Fault::Malformed { site, .. } => (FaultKind::Unsupported, Some(site)),

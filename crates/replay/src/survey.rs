@@ -119,6 +119,7 @@ impl<'a> Session<'a> {
             F::Lanes { allocation, offset, site } => {
                 (HazardKind::StoreConflict, party(Access::Store, site), None, Some((allocation, *offset)))
             }
+            F::Promise { site, .. } => (HazardKind::Misaligned, compute(site), None, None),
             F::Assert { site, .. } => (HazardKind::Assertion, compute(site), None, None),
             F::Deadlock { site } => (HazardKind::Deadlock, compute(site), None, None),
             F::Deadline { .. } | F::Arguments { .. } | F::Argument { .. } | F::Unsupported(_) | F::Malformed { .. } => {

@@ -1,9 +1,10 @@
 //! Loads, stores and atomics through blocks of pointers, and the marks of what they move.
 
 use super::Machine;
-use super::elementwise::{decode_all, encode_all};
+use super::atomic::Ordering;
+use super::cast::{decode_all, encode_all};
 use super::flow::{use_of, zip as join};
-use super::port::{Lanes, Ordering, Port, stretched};
+use super::port::{Lanes, Port, stretched};
 use crate::block::Block;
 use crate::code::{Atomic, AtomicOp, Reg, Step};
 use crate::codec::with_codec;
@@ -150,16 +151,18 @@ impl<'a> Machine<'a> {
         let mut out = self.out(step)?;
         let lanes = 0..1 + usize::from(has_mask) + usize::from(has_other);
         let n = lanes.map(|index| step.args.get(index).map_or(1, |&reg| self.reg(reg).len())).max().unwrap_or(1);
-        if has_other {
-            out.assign(self.arg(step, 2)?);
-            out.expand(n);
-        } else if has_mask {
-            fill_poison(elem, self.limits.poison, &mut out);
-            out.expand(n);
-        } else {
-            out.resize(n);
-        }
         let (pointers, mask) = self.take_lanes(step, if has_mask { Some(1) } else { None })?;
+        match &mask {
+            None => out.resize(n),
+            Some(_) if has_other => {
+                out.assign(self.arg(step, 2)?);
+                out.expand(n);
+            }
+            Some(_) => {
+                fill_poison(elem, self.limits.poison, &mut out);
+                out.expand(n);
+            }
+        }
         let full_pointers = stretched(&pointers, n);
         let full_mask = mask.as_deref().map(|mask| stretched(mask, n));
         if let (Some(mask), false) = (&full_mask, has_other) {

@@ -7,6 +7,9 @@ use crate::block::{Block, both_blocks};
 use crate::code::{Region, Simple, Step};
 use crate::fault::Fault;
 
+/// Threads of a warp.
+const WARP: usize = 32;
+
 impl<'a> Machine<'a> {
     fn full_operands(&self, step: &Step, numel: usize) -> Vec<Block> {
         step.args.iter().map(|&reg| self.reg(reg).expanded(numel).into_owned()).collect()
@@ -194,8 +197,9 @@ impl<'a> Machine<'a> {
         let mut counts = vec![0i32; bins];
         let mut count = |lane: usize, value: i64| {
             let on = !matches!(&mask, Some(Block::I8(mask)) if mask[lane] == 0);
-            // Values outside of the bins count nowhere: what the hardware does with them is undefined.
-            if let (true, Some(count)) = (on, usize::try_from(value).ok().and_then(|bin| counts.get_mut(bin))) {
+            // A GPU looks at the low bits alone: as many as name a bin, or a thread of a warp where bins are fewer.
+            let bin = value as usize & (bins.next_power_of_two().max(WARP) - 1);
+            if let (true, Some(count)) = (on, counts.get_mut(bin)) {
                 *count += 1;
             }
         };

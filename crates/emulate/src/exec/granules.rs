@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::slice::from_ref;
 
-use super::race::Epoch;
+use super::epoch::Epoch;
 use crate::block::vectorised;
 
 /// Granules in a line.

@@ -1,23 +1,28 @@
 //! Runs a lowered kernel over a grid: programs one after the other, unless one waits for another.
 
 mod access;
+mod atomic;
 mod births;
+mod cast;
 mod dot;
 mod elementwise;
+mod epoch;
 mod flow;
 mod fold;
 mod granules;
 mod order;
 mod parallel;
 mod port;
+mod promises;
 mod race;
+mod readers;
 mod shape;
 mod space;
 mod task;
 mod tile;
 mod traffic;
 
-pub(crate) use port::Update;
+pub(crate) use atomic::Update;
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -75,6 +80,7 @@ pub(crate) fn run(
     limits: &Limits,
 ) -> Result<Report, Fault> {
     memory.settle();
+    let _busy = parallel::Busy::launch();
     let launch = Launch { program, params, grid, limits };
     let alone = limits.threads == 1 || limits.births || program.written.orders;
     let races = if limits.bare { Races::default() } else { Races::new(program, grid, params, memory) };
@@ -119,7 +125,8 @@ impl<'a> Machine<'a> {
         // Changes of memory by all programs, and programs in a row that are stuck.
         let (mut changes, mut stuck) = (0, 0);
         loop {
-            if started < count {
+            let full = launch.limits.resident > 0 && waiting.len() >= launch.limits.resident as usize;
+            if started < count && !full {
                 self.task.start(launch.program, launch.grid, launch.number(started));
                 started += 1;
             } else if let Some(task) = waiting.pop_front() {
@@ -133,7 +140,7 @@ impl<'a> Machine<'a> {
             changes += self.task.changes - before;
             if state == State::Waiting {
                 stuck = if self.task.put_aside(changes) { stuck + 1 } else { 0 };
-                if stuck > waiting.len() && started == count {
+                if stuck > waiting.len() && (started == count || full) {
                     return Err(Fault::Deadlock { site: self.site() });
                 }
                 waiting.push_back(std::mem::replace(&mut self.task, Task::new(launch.program, launch.params)));
@@ -239,7 +246,11 @@ impl<'a> Machine<'a> {
             Code::GatherTile(tile) => return self.gather_tile(step, tile),
             Code::ScatterTile(tile) => return self.scatter_tile(step, tile),
             Code::Assert(message) => return self.assert(step, message),
-            Code::MakeView { rank, offsets, pad_nan } => self.make_view(step, *rank, *offsets, *pad_nan),
+            Code::Assume => return self.assume(step),
+            Code::Hint(hint) => return self.hint(step, hint),
+            Code::MakeView { rank, offsets, pad_nan, elem } => {
+                self.make_view(step, *rank, (!offsets).then_some(*elem), *pad_nan)
+            }
             Code::Advance => self.advance(step),
             Code::Dot(dot) => self.dot(step, dot),
             Code::DotScaled(dot) => self.dot_scaled(step, dot),

@@ -31,33 +31,30 @@ const WRITTEN: u64 = 4 << 20;
 /// Chunks of a thread in the first round, and in later ones.
 const CHUNKS: [u64; 2] = [2, 16];
 
-/// Threads that help launches of this process at present.
-static HELPERS: AtomicUsize = AtomicUsize::new(0);
+/// Threads of this process that run launches at present, or help to.
+static BUSY: AtomicUsize = AtomicUsize::new(0);
 
-/// Threads to be had for a round; they are free again when this is dropped.
-struct Helpers {
-    count: usize,
-    shared: bool,
-}
+/// Some of these threads, until it is dropped.
+pub(super) struct Busy(usize);
 
-impl Helpers {
-    /// Up to `wanted`; if they are shared with the launches of the whole process, only as many as cores are left.
-    fn take(wanted: usize, shared: bool) -> Self {
-        let mut count = wanted;
-        if shared {
-            let free = |used: usize| wanted.min(cores().saturating_sub(1).saturating_sub(used));
-            let used = HELPERS.fetch_update(Ordering::AcqRel, Ordering::Acquire, |used| Some(used + free(used)));
-            count = free(used.unwrap_or_else(|used| used));
-        }
-        Self { count, shared }
+impl Busy {
+    /// The thread of a launch.
+    pub(super) fn launch() -> Self {
+        BUSY.fetch_add(1, Ordering::AcqRel);
+        Self(1)
+    }
+
+    /// Up to `wanted` helpers; if cores are shared with the launches of the whole process, only as many as are left.
+    fn helpers(wanted: usize, shared: bool) -> Self {
+        let free = |busy: usize| if shared { wanted.min(cores().saturating_sub(busy)) } else { wanted };
+        let busy = BUSY.fetch_update(Ordering::AcqRel, Ordering::Acquire, |busy| Some(busy + free(busy)));
+        Self(free(busy.unwrap_or_else(|busy| busy)))
     }
 }
 
-impl Drop for Helpers {
+impl Drop for Busy {
     fn drop(&mut self) {
-        if self.shared {
-            HELPERS.fetch_sub(self.count, Ordering::AcqRel);
-        }
+        BUSY.fetch_sub(self.0, Ordering::AcqRel);
     }
 }
 
@@ -114,15 +111,15 @@ pub(super) fn run<'a>(machine: &mut Machine<'a>, launch: Launch<'a>) -> Result<u
     let mut workers: Vec<Worker> = Vec::new();
     let mut chunks = CHUNKS[0] * threads as u64;
     while started < count {
-        let helpers = Helpers::take(threads - 1, shared);
-        if helpers.count == 0 {
+        let helpers = Busy::helpers(threads - 1, shared);
+        if helpers.0 == 0 {
             // All cores have enough to do.
             let until = started + chunk * CHUNKS[0];
             started = machine.run_from(launch, started, |started| started >= until)?;
             continue;
         }
         let known = apart.as_ref().unwrap_or(&machine.races);
-        workers.resize_with((helpers.count + 1).max(workers.len()), || Worker {
+        workers.resize_with((helpers.0 + 1).max(workers.len()), || Worker {
             pages: Pages::new(known.watched()),
             races: known.beside(),
         });
@@ -137,7 +134,7 @@ pub(super) fn run<'a>(machine: &mut Machine<'a>, launch: Launch<'a>) -> Result<u
             failed: AtomicUsize::new(usize::MAX),
         };
         let wanted = queue.chunks.len();
-        let done = round(&queue, &mut workers[..=helpers.count]);
+        let done = round(&queue, &mut workers[..=helpers.0]);
         drop(helpers);
         let mut taken = 0;
         for (at, done) in done {

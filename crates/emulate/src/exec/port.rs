@@ -10,13 +10,11 @@ use super::space::{Marked, Place, Space};
 use super::task::coordinates;
 use super::traffic::{GROUP, Scattered, Traffic};
 use crate::block::vectorised;
-use crate::code::AtomicOp;
 use crate::codec::Codec;
 use crate::fault::{Access, Defect, DefectKind, Fault, Report, Site};
 use crate::marks::Marks;
 use crate::memory::shadow::{self, COPIED};
 use crate::memory::split;
-use crate::numeric::{Float, Int};
 
 /// Memory as one step of one program sees it.
 pub(super) struct Port<'a, 'm> {
@@ -44,7 +42,7 @@ pub(super) struct Seen {
     computed: bool,
     moved: bool,
     /// Lanes with defects.
-    defects: Vec<(usize, u8)>,
+    pub(super) defects: Vec<(usize, u8)>,
 }
 
 /// The pointers of an access. A mask of `None` means every lane.
@@ -73,8 +71,15 @@ impl Lanes<'_> {
             end += 1;
             // A long one is looked at by many lanes at once.
             if end - start == FEW {
-                while end + MANY <= all && self.fit(end..end + MANY, start, size) {
-                    end += MANY;
+                let mut many = MANY;
+                while many >= MANY && end < all {
+                    let next = (end + many).min(all);
+                    if self.fit(end..next, start, size) {
+                        end = next;
+                        many *= 2;
+                    } else {
+                        many /= 2;
+                    }
                 }
             }
         }
@@ -94,13 +99,13 @@ impl Lanes<'_> {
     }
 }
 
-/// Lanes side by side from which on they are looked at by [`MANY`] at once.
+/// Lanes side by side from which on they are looked at by [`MANY`] at once, or more.
 const FEW: usize = 8;
 const MANY: usize = 64;
 
 impl Port<'_, '_> {
     #[cold]
-    fn fault(&self, access: Access, address: i64, bytes: usize) -> Fault {
+    pub(super) fn fault(&self, access: Access, address: i64, bytes: usize) -> Fault {
         let (index, offset) = split(address as u64);
         let (Some(size), Some(label)) = (self.space.len(index), self.space.label(index)) else {
             return Fault::BadAddress { access, address: address as u64, site: self.site };
@@ -114,7 +119,7 @@ impl Port<'_, '_> {
     }
 
     #[cold]
-    fn race(&self, access: Access, place: &Place, conflict: Conflict) -> Fault {
+    pub(super) fn race(&self, access: Access, place: &Place, conflict: Conflict) -> Fault {
         let allocation = self.space.label(place.index).unwrap_or_default().to_owned();
         let offset = place.bytes.start as i64;
         let (earlier, epoch) = match conflict {
@@ -127,13 +132,13 @@ impl Port<'_, '_> {
         Fault::Race { allocation, offset, first: (earlier, first), second: (access, self.site) }
     }
 
-    fn pass(&mut self, fault: Fault) -> Result<(), Fault> {
+    pub(super) fn pass(&mut self, fault: Fault) -> Result<(), Fault> {
         self.space.pass(self.go_on, fault)
     }
 
     /// Where an access by elements of `size` bytes goes, or None if it is out of bounds or misaligned.
     #[inline(always)]
-    fn place(&self, address: i64, bytes: usize, size: usize) -> Option<Place> {
+    pub(super) fn place(&self, address: i64, bytes: usize, size: usize) -> Option<Place> {
         let (index, offset) = split(address as u64);
         let len = self.space.len(index)?;
         let start = usize::try_from(offset).ok().filter(|start| start.is_multiple_of(size))?;
@@ -143,7 +148,7 @@ impl Port<'_, '_> {
 
     /// Notes where the values of a read come from; its elements of `size` bytes go to lanes from `lane` on.
     #[inline(always)]
-    fn see(&mut self, place: &Place, lane: usize, size: usize) {
+    pub(super) fn see(&mut self, place: &Place, lane: usize, size: usize) {
         self.report.bytes_loaded += place.bytes.len() as u64;
         if self.bare {
             return;
@@ -232,7 +237,7 @@ impl Port<'_, '_> {
 
     /// Writes to what [`Port::place`] found, and marks it. `write` gets the bytes piece by piece.
     #[inline(always)]
-    fn put(&mut self, place: &Place, mark: u8, write: impl FnMut(&mut [u8])) {
+    pub(super) fn put(&mut self, place: &Place, mark: u8, write: impl FnMut(&mut [u8])) {
         self.report.bytes_stored += place.bytes.len() as u64;
         *self.changes += 1;
         if !self.bare {
@@ -363,185 +368,7 @@ impl Port<'_, '_> {
         self.traffic.scattered(&scattered, lanes.across(C::SIZE));
         Ok(())
     }
-
-    /// One atomic access: `new` makes the new bytes from the old ones, or none if nothing is written. None if it goes
-    /// nowhere.
-    fn swap(
-        &mut self,
-        order: Ordering,
-        address: i64,
-        size: usize,
-        lane: usize,
-        new: impl FnOnce(&[u8]) -> Option<[u8; 8]>,
-    ) -> Result<Option<Place>, Fault> {
-        let Some(place) = self.place(address, size, size) else {
-            return self.pass(self.fault(order.access, address, size)).map(|()| None);
-        };
-        *self.polls += 1;
-        self.report.atomics += 1;
-        let entered = self.races.atomic(place.index, &place.bytes, self.progress, order.acquire);
-        if let Err(conflict) = entered {
-            self.pass(self.race(Access::Atomic, &place, conflict))?;
-        }
-        self.see(&place, lane, size);
-        let Some(new) = new(self.space.element(&place)) else { return Ok(Some(place)) };
-        let changed = self.space.element(&place) != &new[..size];
-        if changed {
-            let entered = self.races.atomic_write(place.index, &place.bytes, self.progress, self.site.line);
-            if let Err(conflict) = entered {
-                self.pass(self.race(Access::Atomic, &place, conflict))?;
-            }
-        }
-        let mark = self.seen.defects.last().filter(|(at, _)| *at == lane).map_or(order.mark, |&(_, mark)| mark);
-        if let Some(defect) = self.space.defects().get_mut(mark) {
-            defect.stored.get_or_insert(self.site);
-        }
-        let before = *self.changes;
-        self.put(&place, mark, |bytes| bytes.copy_from_slice(&new[..size]));
-        *self.changes = before + u64::from(changed);
-        Ok(Some(place))
-    }
-
-    fn released(&mut self, order: Ordering, places: &[(usize, usize)]) {
-        if order.release {
-            self.races.release(places, self.progress, order.acquire);
-        }
-    }
-
-    /// Updates one element a lane, in order; `lanes` goes in as the operands and comes out as the old elements.
-    pub(super) fn update<C: Codec<Item: Update>>(
-        &mut self,
-        codec: C,
-        (op, order): (AtomicOp, Ordering),
-        pointers: &[i64],
-        mask: Option<&[i8]>,
-        lanes: &mut [C::Item],
-    ) -> Result<(), Fault> {
-        let mut places = Vec::new();
-        for (lane, (&pointer, item)) in pointers.iter().zip(lanes).enumerate() {
-            let operand = std::mem::take(item);
-            if mask.is_some_and(|mask| mask[lane] == 0) {
-                continue;
-            }
-            let place = self.swap(order, pointer, C::SIZE, lane, |bytes| {
-                *item = codec.decode(bytes);
-                let mut new = [0; 8];
-                codec.encode(codec.round(item.update(op, operand)), &mut new[..C::SIZE]);
-                Some(new)
-            })?;
-            if order.release {
-                places.extend(place.map(|place| (place.index, place.bytes.start)));
-            }
-        }
-        self.released(order, &places);
-        Ok(())
-    }
-
-    /// Compares and swaps elements by their bits, as the hardware does. `values` comes out as the old elements.
-    pub(super) fn compare_and_swap(
-        &mut self,
-        order: Ordering,
-        size: usize,
-        pointers: &[i64],
-        compare: &[u8],
-        values: &mut [u8],
-    ) -> Result<(), Fault> {
-        let mut places = Vec::new();
-        let lanes = pointers.iter().zip(compare.chunks_exact(size)).zip(values.chunks_exact_mut(size));
-        for (lane, ((&pointer, compare), value)) in lanes.enumerate() {
-            let mut old = [0; 8];
-            let place = self.swap(order, pointer, size, lane, |bytes| {
-                old[..size].copy_from_slice(bytes);
-                let mut new = [0; 8];
-                new[..size].copy_from_slice(value);
-                (bytes == compare).then_some(new)
-            })?;
-            value.copy_from_slice(&old[..size]);
-            places.extend(place.map(|place| (place.index, place.bytes.start)));
-        }
-        self.released(order, &places);
-        Ok(())
-    }
-
-    /// Reads elements that other programs may change at any time.
-    pub(super) fn poll<C: Codec>(&mut self, codec: C, lanes: &Lanes, out: &mut [C::Item]) -> Result<(), Fault> {
-        let order = Ordering { access: Access::Load, acquire: true, release: false, mark: shadow::LAUNCH };
-        for (lane, (&pointer, out)) in lanes.pointers.iter().zip(out).enumerate() {
-            if lanes.mask.is_none_or(|mask| mask[lane] != 0) {
-                *out = match self.swap(order, pointer, C::SIZE, lane, |_| None)? {
-                    Some(place) => {
-                        self.report.atomics -= 1;
-                        codec.decode(self.space.element(&place))
-                    }
-                    None => codec.decode(&[self.poison; 8]),
-                };
-            }
-        }
-        Ok(())
-    }
 }
-
-/// What an atomic access orders, and how what it writes is marked.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ordering {
-    /// What it is called where it goes astray.
-    pub(super) access: Access,
-    pub(super) acquire: bool,
-    pub(super) release: bool,
-    pub(super) mark: u8,
-}
-
-impl Ordering {
-    pub(super) const RELAXED: Self =
-        Self { access: Access::Atomic, acquire: false, release: false, mark: shadow::LAUNCH };
-}
-
-/// The arithmetic of atomic operations.
-pub(crate) trait Update: Copy + Default {
-    fn update(self, op: AtomicOp, operand: Self) -> Self;
-}
-
-macro_rules! impl_update_int {
-    ($($t:ty),*) => {$(
-        impl Update for $t {
-            fn update(self, op: AtomicOp, operand: Self) -> Self {
-                match op {
-                    AtomicOp::Add | AtomicOp::AddF => self.wrapping_add(operand),
-                    AtomicOp::MaxS => self.max(operand),
-                    AtomicOp::MinS => self.min(operand),
-                    AtomicOp::MaxU => self.max_u(operand),
-                    AtomicOp::MinU => self.min_u(operand),
-                    AtomicOp::And => self & operand,
-                    AtomicOp::Or => self | operand,
-                    AtomicOp::Xor => self ^ operand,
-                    AtomicOp::Exchange => operand,
-                }
-            }
-        }
-    )*};
-}
-impl_update_int!(i8, i16, i32, i64);
-
-macro_rules! impl_update_float {
-    ($t:ty, $bits:ty) => {
-        impl Update for $t {
-            fn update(self, op: AtomicOp, operand: Self) -> Self {
-                let bits = |f: fn($bits, $bits) -> $bits| <$t>::from_bits(f(self.to_bits(), operand.to_bits()));
-                match op {
-                    AtomicOp::Add | AtomicOp::AddF => self + operand,
-                    AtomicOp::MaxS | AtomicOp::MaxU => self.max_num(operand),
-                    AtomicOp::MinS | AtomicOp::MinU => self.min_num(operand),
-                    AtomicOp::And => bits(|a, b| a & b),
-                    AtomicOp::Or => bits(|a, b| a | b),
-                    AtomicOp::Xor => bits(|a, b| a ^ b),
-                    AtomicOp::Exchange => operand,
-                }
-            }
-        }
-    };
-}
-impl_update_float!(f32, u32);
-impl_update_float!(f64, u64);
 
 /// Whether a read of bytes marked so makes a defect, or is one.
 #[inline(always)]

@@ -4,84 +4,17 @@
 //! Only memory that the launch may write is watched: nothing can race on the rest. Each granule (the smallest
 //! element that the kernel accesses) keeps its last write and its readers.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::slice::from_ref;
 
+use super::epoch::{Epoch, PROGRAM};
 use super::granules::{Line, Past, SPAN, Splits, enter_read, lines, own};
 use super::order::{Order, Progress};
+use super::readers::Readers;
 use super::space::PAGE;
 use crate::block::Block;
 use crate::code::{Program, Written};
 use crate::memory::{Memory, split};
-
-/// An access in 64 bits: program plus one, whether it was atomic, releases of the program before it, number of the
-/// store among the program's stores, line. 0 is none. Numbers that do not fit saturate, which can hide a race but
-/// never makes one up: a number of a store is checked again.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Epoch(u64);
-
-const PROGRAM: u64 = (1 << 26) - 1;
-const ATOMIC: u64 = 1 << 26;
-const CLOCK: (u32, u64) = (27, (1 << 13) - 1);
-const STORE: (u32, u64) = (40, (1 << 12) - 1);
-const LINE: (u32, u64) = (52, (1 << 12) - 1);
-
-/// Readers kept beside the last two of each granule, at most.
-const READERS: usize = 1 << 20;
-
-impl Epoch {
-    pub(super) const NONE: Self = Self(0);
-
-    fn new(progress: &Progress, atomic: bool, store: u64, line: u32) -> Self {
-        let field = |(shift, max): (u32, u64), value: u64| value.min(max) << shift;
-        Self(
-            u64::from(progress.program) & PROGRAM
-                | if atomic { ATOMIC } else { 0 }
-                | field(CLOCK, u64::from(progress.clock))
-                | (store & STORE.1) << STORE.0
-                | field(LINE, u64::from(line)),
-        )
-    }
-
-    #[inline(always)]
-    pub(super) fn is_none(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Whether it is an access by another program.
-    #[inline(always)]
-    pub(super) fn is_foreign(self, other: Self) -> bool {
-        self.0 != 0 && (self.0 ^ other.0) & PROGRAM != 0
-    }
-
-    pub(super) fn is_atomic(self) -> bool {
-        self.0 & ATOMIC != 0
-    }
-
-    fn same_store(self, other: Self) -> bool {
-        !self.is_atomic() && (self.0 ^ other.0) & (PROGRAM | STORE.1 << STORE.0) == 0
-    }
-
-    fn clock(self) -> u32 {
-        (self.0 >> CLOCK.0 & CLOCK.1) as u32
-    }
-
-    fn program(self) -> u32 {
-        (self.0 & PROGRAM) as u32
-    }
-
-    /// Counted from 0.
-    pub(super) fn number(self) -> u64 {
-        (self.0 & PROGRAM).saturating_sub(1)
-    }
-
-    /// 0 if it is unknown.
-    pub(super) fn line(self) -> u32 {
-        let line = self.0 >> LINE.0 & LINE.1;
-        if line == LINE.1 { 0 } else { line as u32 }
-    }
-}
 
 /// What a granule met before.
 #[derive(Debug, Clone, Copy)]
@@ -124,45 +57,6 @@ pub(super) struct Races {
     pub(super) benign: u64,
     /// Plain accesses that met another.
     conflicts: u64,
-}
-
-/// Readers in no order for whom a line has no room, by allocation and line: which granules they read.
-#[derive(Debug, Default)]
-struct Readers {
-    of: HashMap<(usize, usize), Vec<Reader>>,
-    count: usize,
-}
-
-type Reader = (Range<usize>, Epoch);
-
-impl Readers {
-    /// Keeps a reader, unless it comes before the present anyway: who comes after the present comes after it, too.
-    fn keep(
-        &mut self,
-        line: (usize, usize),
-        granules: Range<usize>,
-        reader: Epoch,
-        progress: &Progress,
-        order: &mut Order,
-    ) {
-        if reader.is_none() || self.count >= READERS || order.before(progress, reader.program(), reader.clock()) {
-            return;
-        }
-        let kept = self.of.entry(line).or_default();
-        match kept.last_mut() {
-            Some((last, same)) if *same == reader && last.end == granules.start => last.end = granules.end,
-            _ => {
-                kept.push((granules, reader));
-                self.count += 1;
-            }
-        }
-    }
-
-    fn of(&self, line: (usize, usize), granules: &Range<usize>) -> impl Iterator<Item = &Epoch> {
-        let kept = if self.count == 0 { None } else { self.of.get(&line) };
-        let meets = |kept: &Range<usize>| kept.start < granules.end && granules.start < kept.end;
-        kept.into_iter().flatten().filter(move |(kept, _)| meets(kept)).map(|(_, reader)| reader)
-    }
 }
 
 /// What a part of the programs accessed.

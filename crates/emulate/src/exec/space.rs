@@ -150,10 +150,7 @@ pub(super) fn write_back(memory: &mut Memory, page: &Page, bytes: Range<usize>) 
     allocation.bytes[bytes.clone()].copy_from_slice(&page.bytes[range.clone()]);
     match page.marked(range) {
         Marked::All(mark) => allocation.mark(bytes, mark),
-        Marked::Each(marks) => {
-            allocation.uniform = None;
-            allocation.shadow[bytes].copy_from_slice(marks);
-        }
+        Marked::Each(marks) => allocation.mark_each(bytes.start, marks),
     }
 }
 

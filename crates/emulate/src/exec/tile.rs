@@ -1,12 +1,14 @@
 //! Blocks of strided tensors: tensor descriptors and block pointers.
 
 use super::Machine;
-use super::port::{Lanes, Ordering};
+use super::atomic::Ordering;
+use super::port::Lanes;
 use super::shape::row_major;
 use crate::block::{Block, View};
 use crate::code::{AtomicOp, Reg, Step, Tile};
 use crate::fault::{Fault, Usage};
 use crate::marks::Marks;
+use crate::types::Elem;
 
 /// Addresses of a block's elements, and which of them lie within the tensor.
 struct Addresses {
@@ -21,8 +23,14 @@ enum Starts<'a> {
 }
 
 impl Machine<'_> {
-    /// Operands: base, shape, strides, offsets (of a block pointer).
-    pub(super) fn make_view(&mut self, step: &Step, rank: usize, offsets: bool, pad_nan: bool) -> Result<(), Fault> {
+    /// Operands: base, shape, strides, and for a block pointer offsets; otherwise a descriptor of elements of a type.
+    pub(super) fn make_view(
+        &mut self,
+        step: &Step,
+        rank: usize,
+        descriptor: Option<Elem>,
+        pad_nan: bool,
+    ) -> Result<(), Fault> {
         let take = |machine: &Self, from: usize| -> Result<Vec<i64>, Fault> {
             (from..from + rank).map(|index| machine.scalar(step, index)).collect()
         };
@@ -30,9 +38,12 @@ impl Machine<'_> {
             base: self.scalar(step, 0)?,
             shape: take(self, 1)?,
             strides: take(self, 1 + rank)?,
-            offsets: if offsets { take(self, 1 + 2 * rank)? } else { vec![0; rank] },
+            offsets: if descriptor.is_none() { take(self, 1 + 2 * rank)? } else { vec![0; rank] },
             pad_nan,
         };
+        if let Some(elem) = descriptor {
+            self.check_descriptor(&view, elem.bytes())?;
+        }
         self.put(step, Block::View(Box::new(view)));
         Ok(())
     }

@@ -36,6 +36,16 @@ pub(super) fn ints(op: &Op, name: &str) -> Option<Vec<i64>> {
     }
 }
 
+/// The integers of `dense<…>`; one is a splat.
+pub(super) fn dense(op: &Op, name: &str) -> Option<Vec<i64>> {
+    let Attr::Dense(values, _) = op.attrs.get(name)? else { return None };
+    let int = |value: &Attr| match value {
+        Attr::Int(value, _) => i64::try_from(*value).ok(),
+        _ => None,
+    };
+    values.iter().map(int).collect()
+}
+
 pub(super) fn text<'a>(op: &'a Op, name: &str) -> Option<&'a str> {
     match op.attrs.get(name)? {
         Attr::Str(text) => Some(text),

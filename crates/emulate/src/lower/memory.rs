@@ -15,6 +15,7 @@ impl Lower<'_> {
             "tt.atomic_cas" => Code::AtomicCas(Atomic { mask: false, ..self.atomic(frame, op, 2)? }),
             "tt.make_tensor_ptr" => self.make_view(frame, op, 3)?,
             "tt.make_tensor_descriptor" => self.make_view(frame, op, 2)?,
+            "llvm.intr.assume" => Code::Assume,
             "tt.advance" => {
                 let rank = self.operand_type(frame, op, 0)?.block.len();
                 if op.operands.len() != rank + 1 {
@@ -131,7 +132,8 @@ impl Lower<'_> {
             return Err(self.unsupported(op, "a different number of extents than dimensions"));
         }
         let pad_nan = attrs::keyword(op, "padding") == Some("nan") || attrs::int(op, "padding") == Some(2);
-        Ok(Code::MakeView { rank, offsets: groups == 3, pad_nan })
+        let elem = self.result_type(frame, op, 0)?.pointee.unwrap_or(Elem::I8);
+        Ok(Code::MakeView { rank, offsets: groups == 3, pad_nan, elem })
     }
 
     fn atomic(&self, frame: &Frame, op: &Op, value: usize) -> Result<Atomic> {
@@ -143,6 +145,9 @@ impl Lower<'_> {
             // Triton's default.
             _ => (true, true),
         };
+        // Within a program alone: nothing is put in order between programs.
+        let between = attrs::keyword(op, "scope") != Some("cta");
+        let (acquire, release) = (acquire && between, release && between);
         Ok(Atomic { elem, numel, mask: op.operands.len() > 2, acquire, release })
     }
 

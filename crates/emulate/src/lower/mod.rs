@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use tilewright_ttir::{Func, Loc, LocId, Module, Op, Region as IrRegion, Type, ValueId};
 
 use crate::block::Block;
-use crate::code::{Code, Program, Reg, Step};
+use crate::code::{Code, Hint, Program, Reg, Step};
 use crate::fault::Unsupported;
 use crate::types::{Elem, ValueType};
 
@@ -189,6 +189,7 @@ impl<'m> Lower<'m> {
                 return Err(self.unsupported(op, "it is nested too deeply"));
             }
             self.op(frame, op, steps)?;
+            self.hint(frame, op, steps)?;
             self.depth -= 1;
         }
         Ok(())
@@ -202,7 +203,7 @@ impl<'m> Lower<'m> {
             "tt.call" => self.lower_call(frame, op, steps),
             "tt.reduce" | "tt.scan" | "tt.map_elementwise" => self.lower_region_op(frame, op, steps),
             "arith.constant" | "tt.make_range" | "ub.poison" => self.lower_constant(frame, op),
-            "tt.print" | "gpu.barrier" | "llvm.intr.assume" => Ok(()),
+            "tt.print" | "gpu.barrier" => Ok(()),
             "tt.splat" | "tt.unsplat" | "tt.reshape" | "tt.expand_dims" => self.rename(frame, op),
             "tt.elementwise_inline_asm" if math::does_nothing(op) => {
                 for &result in &op.results {
@@ -242,6 +243,27 @@ impl<'m> Lower<'m> {
                 Ok(())
             }
         }
+    }
+
+    /// What the file says of a result, to be checked.
+    fn hint(&mut self, frame: &mut Frame, op: &Op, steps: &mut Vec<Step>) -> Result<()> {
+        let (divisible, contiguous) = (attrs::dense(op, "tt.divisibility"), attrs::dense(op, "tt.contiguity"));
+        if divisible.is_none() && contiguous.is_none() || op.results.len() != 1 {
+            return Ok(());
+        }
+        let ty = self.result_type(frame, op, 0)?;
+        let rank = ty.shape.len().max(1);
+        let by_dimension = |values: Option<Vec<i64>>| match values {
+            Some(values) if values.len() == rank => values,
+            Some(values) if values.len() == 1 => vec![values[0]; rank],
+            _ => vec![1; rank],
+        };
+        let shape = if ty.shape.is_empty() { vec![1] } else { ty.shape.clone() };
+        let hint = Hint { shape, divisible: by_dimension(divisible), contiguous: by_dimension(contiguous) };
+        let args = vec![self.reg_of(frame, op.results[0], op)?];
+        let line = self.line(op.loc);
+        steps.push(Step { code: Code::Hint(Box::new(hint)), args, outs: Vec::new(), line, offset: false });
+        Ok(())
     }
 
     /// A new register for a value.

@@ -9,4 +9,5 @@ mod hostile;
 mod kernels;
 mod ops;
 mod planted;
+mod promises;
 mod threads;

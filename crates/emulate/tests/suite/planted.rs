@@ -47,7 +47,13 @@ fn run(case: &Value, reverse: bool) -> Outcome {
 pub(crate) fn run_with(case: &Value, limits: &Limits) -> Outcome {
     let name = case["name"].as_str().unwrap();
     let text = std::fs::read_to_string(crate::common::folder().join(format!("planted/{name}.ttir"))).unwrap();
-    let kernel = Kernel::new(&tilewright_ttir::parse(&text).unwrap(), name).unwrap();
+    run_text(case, &text, limits)
+}
+
+/// The case with another text of its kernel.
+pub(crate) fn run_text(case: &Value, text: &str, limits: &Limits) -> Outcome {
+    let name = case["name"].as_str().unwrap();
+    let kernel = Kernel::new(&tilewright_ttir::parse(text).unwrap(), name).unwrap();
     let mut memory = Memory::new();
     let mut args = Vec::new();
     for (index, arg) in case["args"].as_array().unwrap().iter().enumerate() {
@@ -123,7 +129,8 @@ fn honest_differs(case: &Value, Outcome { memory, result }: &Outcome) -> Vec<Str
     // All cases with marks have buffers alone.
     if let (Some(index), Some(mark)) = (case["mark"][0].as_u64(), case["mark"][1].as_str()) {
         let wanted = if mark == "copied" { shadow::COPIED } else { shadow::LAUNCH };
-        let found = memory.shadow(AllocId(index as u32)).iter().find(|&&mark| mark != wanted);
+        let marks = memory.shadow(AllocId(index as u32));
+        let found = marks.iter().find(|&&mark| mark != wanted);
         wrong.extend(found.map(|mark| format!("a byte is marked {mark}, not {wanted}")));
     }
     // The buffer, its length: floats whose sum is that of 0 to 63.

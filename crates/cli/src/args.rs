@@ -6,6 +6,7 @@ use camino::Utf8PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands;
+use crate::output::OutputError;
 
 /// From a PyTorch module to a Triton kernel you can trust.
 #[derive(Debug, Parser)]
@@ -349,7 +350,10 @@ impl Cli {
             Command::Executor(args) => commands::executor::run(&args),
         };
         outcome.unwrap_or_else(|error| {
-            eprintln!("tilewright: {error:#}");
+            // A reader that has gone wants to hear nothing.
+            if !error.downcast_ref::<OutputError>().is_some_and(OutputError::is_closed) {
+                eprintln!("tilewright: {error:#}");
+            }
             ExitCode::from(commands::exit_code(&error))
         })
     }

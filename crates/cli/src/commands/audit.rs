@@ -11,7 +11,7 @@ use tilewright_verify::{Mode, Options, arch_name};
 use super::session::{self, Session};
 use super::usage;
 use crate::args::AuditArgs;
-use crate::render;
+use crate::{output, render};
 
 /// Exit status: 0 every verdict is on the right side, 1 one is not, 3 one is missing.
 pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
@@ -31,6 +31,11 @@ pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
     if let (None, Some(seed)) = (args.run.seed, resume.as_ref().and_then(Resume::seed)) {
         options.seed = seed;
     }
+    if let Some(path) = &args.html {
+        // Hours of work should not end at a path that cannot be written.
+        let probe = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        probe.map_err(|error| usage(format!("--html {path}: {error}")))?;
+    }
     let start = Instant::now();
     let Session { verifier, torch, triton } = session::start(options.clone(), &args.common)?;
     let setting = setting(&options, torch, triton);
@@ -44,13 +49,13 @@ pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
     bar.finish_and_clear();
     let folders = args.folders.iter().map(ToString::to_string).collect();
     let audit = Audit::new(setting, folders, &selection, &verdicts, start.elapsed().as_secs_f64());
+    if args.common.json {
+        output::json(&audit)?;
+    } else {
+        output::line(render::audit(&audit))?;
+    }
     if let Some(path) = &args.html {
         std::fs::write(path, audit.html()?).with_context(|| format!("failed to write {path}"))?;
-    }
-    if args.common.json {
-        println!("{}", serde_json::to_string_pretty(&audit)?);
-    } else {
-        println!("{}", render::audit(&audit));
     }
     Ok(ExitCode::from(audit.exit_code()))
 }

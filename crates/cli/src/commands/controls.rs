@@ -6,7 +6,7 @@ use tilewright_verify::Mode;
 
 use super::session;
 use crate::args::ControlsArgs;
-use crate::render;
+use crate::{output, render};
 
 /// Exit status under the first profile: 0 every problem is ok, 1 one is degenerate or precision-blind, 3 one is
 /// defective.
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ControlsArgs) -> anyhow::Result<ExitCode> {
         bar.set_message(problem.to_string());
         let certificate = verifier.controls(Path::new(problem)).map_err(|why| anyhow::anyhow!("{problem}: {why}"))?;
         if !args.common.json && !args.markdown {
-            bar.suspend(|| println!("{}", render::certificate(&certificate)));
+            bar.suspend(|| output::line(render::certificate(&certificate)))?;
         }
         certificates.push(certificate);
         bar.inc(1);
@@ -32,11 +32,11 @@ pub(crate) fn run(args: &ControlsArgs) -> anyhow::Result<ExitCode> {
     bar.finish_and_clear();
     if args.common.json {
         match &certificates[..] {
-            [one] => println!("{}", serde_json::to_string_pretty(one)?),
-            all => println!("{}", serde_json::to_string_pretty(all)?),
+            [one] => output::json(one)?,
+            all => output::json(all)?,
         }
     } else if args.markdown {
-        print!("{}", render::certificates_as_markdown(&certificates));
+        output::text(render::certificates_as_markdown(&certificates))?;
     }
     Ok(ExitCode::from(exit_code(&certificates)))
 }

@@ -7,6 +7,7 @@ use tilewright_screen::{Manual, manual, tier_name};
 
 use super::usage;
 use crate::args::RuleArgs;
+use crate::output;
 
 pub(crate) fn run(args: &RuleArgs) -> anyhow::Result<ExitCode> {
     let pages = manual();
@@ -14,13 +15,12 @@ pub(crate) fn run(args: &RuleArgs) -> anyhow::Result<ExitCode> {
         (Some(id), _) => {
             let page = pages.iter().find(|page| page.id == id);
             let page = page.ok_or_else(|| usage(format!("no rule {id:?}: `tilewright rule` lists them")))?;
-            print!("{}", page.page());
+            output::text(page.page())?;
         }
-        (None, Some(folder)) => write(&pages, folder)?,
+        (None, Some(folder)) => write(&pages, folder).map_err(|error| usage(format!("--pages: {error:#}")))?,
         (None, None) => {
-            for page in &pages {
-                println!("{:<12} {:<28} {}", tier_name(page.tier), page.id, page.summary());
-            }
+            let line = |page: &Manual| format!("{:<12} {:<28} {}\n", tier_name(page.tier), page.id, page.summary());
+            output::text(pages.iter().map(line).collect::<String>())?;
         }
     }
     Ok(ExitCode::SUCCESS)

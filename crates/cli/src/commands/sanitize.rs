@@ -7,7 +7,7 @@ use tilewright_verify::{Device, Mode};
 
 use super::{session, usage};
 use crate::args::SanitizeArgs;
-use crate::render;
+use crate::{output, render};
 
 pub(crate) fn run(args: &SanitizeArgs) -> anyhow::Result<ExitCode> {
     let profiles = [tilewright_judge::DEFAULT_PROFILE.to_owned()];
@@ -18,14 +18,14 @@ pub(crate) fn run(args: &SanitizeArgs) -> anyhow::Result<ExitCode> {
     }
     session::check_file(&args.problem, "problem")?;
     let candidate = &args.candidate;
-    let source = std::fs::read(candidate).map_err(|error| usage(format!("failed to read {candidate}: {error}")))?;
+    let source = session::read_file(candidate, "candidate")?;
     let verifier = session::start(options, &args.common)?.verifier;
     let problem = verifier.load(args.problem.as_std_path());
     let report = verifier.sanitize(&problem, candidate.as_std_path(), &source, args.nan);
     if args.common.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        output::json(&report)?;
     } else {
-        println!("{}", render::sanitize(&report, &source, stdout().is_terminal()));
+        output::line(render::sanitize(&report, &source, stdout().is_terminal()))?;
     }
     Ok(ExitCode::from(report.exit_code()))
 }

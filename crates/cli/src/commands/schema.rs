@@ -5,6 +5,7 @@ use tilewright_audit::Audit;
 use tilewright_contract::{Certificate, LaunchReport, Plan, Profile, SanitizeReport, Screening, Verdict};
 
 use crate::args::{Document, SchemaArgs};
+use crate::output;
 
 pub(crate) fn run(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
     let schema = match args.document {
@@ -17,6 +18,6 @@ pub(crate) fn run(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
         Document::Audit => schema_for!(Audit),
         Document::Controls => schema_for!(Certificate),
     };
-    println!("{}", serde_json::to_string_pretty(&schema)?);
+    output::json(&schema)?;
     Ok(ExitCode::SUCCESS)
 }

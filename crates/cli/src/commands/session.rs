@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use camino::Utf8Path;
 use indicatif::{ProgressBar, ProgressStyle};
-use tilewright_cell::{Zygote, ZygoteOptions, find_python};
+use tilewright_cell::{PythonError, Zygote, ZygoteOptions, find_python};
 use tilewright_contract::{Profile, Target};
 use tilewright_replay::cuda;
 use tilewright_stage::{Cache, Stage, StageLimits, StageOptions};
@@ -37,7 +37,11 @@ pub(crate) fn start(options: Options, common: &Common) -> anyhow::Result<Session
 
 /// The stages behind a zygote, with no job of a candidate longer than `timeout`.
 pub(crate) fn stage(strict: bool, timeout: Duration, common: &Common) -> anyhow::Result<(Stage, Versions)> {
-    let python = find_python(common.python.as_ref().map(|path| path.as_std_path()))?;
+    let asked = common.python.as_ref().map(|path| path.as_std_path());
+    let python = find_python(asked).map_err(|error| match error {
+        PythonError::NotThere { .. } => usage(error.to_string()),
+        error => error.into(),
+    })?;
     let zygote = Zygote::start(ZygoteOptions::new(python))?;
     let versions = zygote.versions();
     let versions = Versions { torch: versions.torch, triton: versions.triton };
@@ -108,7 +112,25 @@ fn profile(name: &str) -> anyhow::Result<Profile> {
 }
 
 pub(crate) fn check_file(path: &Utf8Path, what: &str) -> anyhow::Result<()> {
-    if path.is_file() { Ok(()) } else { Err(usage(format!("no {what} file {path}"))) }
+    let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => usage(format!("no {what} file {path}")),
+        _ => usage(format!("failed to read {path}: {error}")),
+    })?;
+    if metadata.is_file() {
+        return Ok(());
+    }
+    let inside = path.join(format!("{what}.py"));
+    Err(usage(match metadata.is_dir() {
+        true if inside.is_file() => format!("{path} is a folder: give {inside}"),
+        true => format!("{path} is a folder: give a {what} file"),
+        false => format!("{path} is no regular file: give a {what} file"),
+    }))
+}
+
+/// The bytes of a regular file: reading anything else might never end.
+pub(crate) fn read_file(path: &Utf8Path, what: &str) -> anyhow::Result<Vec<u8>> {
+    check_file(path, what)?;
+    std::fs::read(path).map_err(|error| usage(format!("failed to read {path}: {error}")))
 }
 
 /// Progress with rate and remaining time, on stderr.

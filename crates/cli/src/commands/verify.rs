@@ -11,7 +11,7 @@ use tilewright_verify::{Group, Log, LogError, Mode, Problem, Verifier, batch, di
 
 use super::{session, usage};
 use crate::args::{BaselineArg, ModeArg, VerifyArgs};
-use crate::render;
+use crate::{output, render};
 
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     let mode = match args.mode {
@@ -22,6 +22,9 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     let mut options = session::options(&args.run, &args.profiles, mode, keep)?;
     options.timing = (!args.untimed).then(|| args.baselines.iter().map(|&baseline| kind(baseline)).collect());
     session::check_file(&args.problem, "problem")?;
+    if args.batch.is_none() && (args.resume.is_some() || args.jobs.is_some()) {
+        return Err(usage("--resume and --jobs are for --batch DIR"));
+    }
     if let Some(folder) = &args.keep {
         std::fs::create_dir_all(folder).map_err(|error| usage(format!("--keep {folder}: {error}")))?;
     }
@@ -57,8 +60,7 @@ fn judge(name: &str, args: &VerifyArgs) -> anyhow::Result<Judge> {
 }
 
 fn read_candidate(path: &Utf8Path) -> anyhow::Result<(&Utf8Path, Vec<u8>)> {
-    let source = std::fs::read(path).map_err(|error| usage(format!("failed to read {path}: {error}")))?;
-    Ok((path, source))
+    Ok((path, session::read_file(path, "candidate")?))
 }
 
 fn one(
@@ -70,9 +72,9 @@ fn one(
 ) -> anyhow::Result<ExitCode> {
     let verdict = verifier.verify(problem, candidate.as_std_path(), source);
     if json {
-        println!("{}", serde_json::to_string_pretty(&verdict)?);
+        output::json(&verdict)?;
     } else {
-        println!("{}", render::verdict(&verdict));
+        output::line(render::verdict(&verdict))?;
     }
     Ok(ExitCode::from(verdict.verdict.exit_code()))
 }
@@ -110,6 +112,11 @@ fn resume(path: &Utf8Path, problem: &Utf8Path, files: Vec<PathBuf>) -> anyhow::R
     })?;
     let source = std::fs::read(problem).with_context(|| format!("failed to read {problem}"))?;
     let problem = digest(&source);
+    let foreign = lines.iter().find(|line| line["schema"] != Verdict::SCHEMA);
+    if let Some(line) = foreign {
+        let what = line["schema"].as_str().unwrap_or("something else");
+        return Err(usage(format!("{path} holds {what}, not the verdicts of a batch: give another file")));
+    }
     let verdicts: Vec<Verdict> =
         lines.into_iter().map(serde_json::from_value).collect::<Result<_, _>>().map_err(|error| {
             usage(format!("{path} holds something else than verdicts ({error}): give another file"))

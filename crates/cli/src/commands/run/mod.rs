@@ -15,7 +15,7 @@ use tilewright_verify::{Fill, Given, GivenTensor, Launched, Launching, bind, int
 
 use super::{session, usage};
 use crate::args::LaunchArgs;
-use crate::render;
+use crate::{output, render};
 use grammar::{Size, Written};
 
 /// What all tensors of a launch may take, in bytes: they are copied a few times.
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &LaunchArgs) -> anyhow::Result<ExitCode> {
         .rsplit_once("::")
         .ok_or_else(|| usage(format!("{} names no kernel: give FILE.py::KERNEL", args.kernel)))?;
     let path = Utf8Path::new(path);
-    let source = std::fs::read(path).map_err(|error| usage(format!("failed to read {path}: {error}")))?;
+    let source = session::read_file(path, "kernel")?;
     let cut = tilewright_screen::cut(&source).map_err(|error| usage(format!("{path}: {error}")))?;
     let kernel = find(&cut, path, name)?;
     let target = parse_arch(&args.arch).map_err(|error| usage(error.to_string()))?;
@@ -60,9 +60,9 @@ pub(crate) fn run(args: &LaunchArgs) -> anyhow::Result<ExitCode> {
     save(&launched, &saves)?;
     let report = &launched.report;
     if args.common.json {
-        println!("{}", serde_json::to_string_pretty(report)?);
+        output::json(report)?;
     } else {
-        println!("{}", render::launch(report, &source, stdout().is_terminal()));
+        output::line(render::launch(report, &source, stdout().is_terminal()))?;
     }
     Ok(ExitCode::from(report.exit_code()))
 }

@@ -12,6 +12,7 @@ use tilewright_contract::{CandidateId, OpenCall, ScreenedFile, Screening, Tier};
 use super::usage;
 use super::verify::candidates;
 use crate::args::{Hardware, ScreenArgs};
+use crate::output;
 
 /// A file and its bytes, as far as they could be read.
 struct Input {
@@ -26,17 +27,17 @@ pub(crate) fn run(args: &ScreenArgs) -> anyhow::Result<ExitCode> {
         let input = Input { bytes: read(&path), path };
         let file = screen(&input, args.hardware);
         if !args.json && !args.sarif {
-            print!("{}", show::file(&file, input.bytes.as_deref().unwrap_or_default(), stdout().is_terminal()));
+            output::text(show::file(&file, input.bytes.as_deref().unwrap_or_default(), stdout().is_terminal()))?;
         }
         screened.push(file);
     }
     let screening = Screening { schema: Screening::SCHEMA.into(), files: screened };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&screening)?);
+        output::json(&screening)?;
     } else if args.sarif {
-        println!("{}", serde_json::to_string_pretty(&sarif::log(&screening))?);
+        output::json(&sarif::log(&screening))?;
     } else {
-        println!("{}", show::summary(&screening));
+        output::line(show::summary(&screening))?;
     }
     Ok(ExitCode::from(exit_code(&screening, args.strict)))
 }
@@ -61,10 +62,17 @@ fn files(paths: &[Utf8PathBuf]) -> anyhow::Result<Vec<Utf8PathBuf>> {
                 let file = Utf8PathBuf::from_path_buf(file);
                 files.push(file.map_err(|file| usage(format!("{} is not named in UTF-8", file.display())))?);
             }
-        } else if path == "-" || path.exists() {
+        } else if path == "-" {
             files.push(path.clone());
         } else {
-            return Err(usage(format!("no file or folder {path}")));
+            let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => usage(format!("no file or folder {path}")),
+                _ => usage(format!("failed to read {path}: {error}")),
+            })?;
+            if !metadata.is_file() {
+                return Err(usage(format!("{path} is no regular file: give - for standard input")));
+            }
+            files.push(path.clone());
         }
     }
     Ok(files)

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     }
     let mut rows: BTreeMap<&str, Row> = known_ops().map(|name| (name, Row::default())).collect();
     let mut kernels = 0;
-    for path in args.iter().flat_map(|folder| files(folder)) {
+    for path in args.iter().flat_map(files) {
         match std::fs::read_to_string(&path).map_err(|error| error.to_string()).and_then(|text| read(&text)) {
             Ok(module) => {
                 kernels += 1;
@@ -75,8 +75,8 @@ fn read(text: &str) -> Result<Module, String> {
 
 /// The public functions of a module, lowered.
 fn lowered(module: &Module) -> Result<(), tilewright_emulate::Unsupported> {
-    let kernels = module.funcs.iter().filter(|func| func.public && !func.body.blocks.is_empty());
-    kernels.map(|func| Kernel::new(module, &func.name).map(drop)).collect()
+    let mut kernels = module.funcs.iter().filter(|func| func.public && !func.body.blocks.is_empty());
+    kernels.try_for_each(|func| Kernel::new(module, &func.name).map(drop))
 }
 
 fn count(module: &Module, rows: &mut BTreeMap<&str, Row>) {

@@ -63,6 +63,29 @@ fn every_problem_accepts_its_candidate() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    every_kernel_is_read(cache.path(), 45);
+}
+
+/// What the cache holds of Triton IR is read, makes sense, and is the same after printing and reading again.
+fn every_kernel_is_read(cache: &Path, at_least: usize) {
+    let mut pending = vec![cache.to_owned()];
+    let mut count = 0;
+    while let Some(path) = pending.pop() {
+        if path.is_dir() {
+            pending.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        let Ok(text) = String::from_utf8(std::fs::read(&path).unwrap()) else { continue };
+        if !text.contains("tt.func public") {
+            continue;
+        }
+        let read = |text: &str| tilewright_ttir::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let module = read(&text);
+        tilewright_ttir::verify(&module).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(read(&module.to_string()).to_string(), module.to_string(), "{text}");
+        count += 1;
+    }
+    assert!(count >= at_least, "only {count} kernels in the cache");
 }
 
 /// The honest half of the corpus; `tilewright audit` runs all of it.
@@ -88,6 +111,7 @@ fn every_honest_candidate_of_the_corpus_gets_the_verdict_of_its_label() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    every_kernel_is_read(cache.path(), 100);
 }
 
 /// A row of `corpus/labels.csv`; `problem` is a path relative to `corpus/`, `verdict` lists alternatives with `|`.

@@ -179,7 +179,7 @@ def reason(test: dict) -> str:
         return f"unsupported: {test['unsupported'][0]['operation']}: {test['unsupported'][0]['why'][:80]}"
     if test.get("faults"):
         return f"finding: {test['faults'][0]['kind']} in {test['faults'][0]['kernel']}"
-    why = test["why"]
+    why = test["why"] or ""
     if re.search(r"^Failed: Timeout|kind='timeout'|deadline passed", why) or test["outcome"] == "not run":
         return "too slow"
     if why.startswith("AssertionError") and "close" in why:

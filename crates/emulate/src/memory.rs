@@ -156,6 +156,11 @@ impl Memory {
         uniform.map_or(Cow::Borrowed(shadow), |mark| Cow::Owned(vec![mark; bytes.len()]))
     }
 
+    /// The state of every byte, where it is known to be one.
+    pub fn uniform(&self, id: AllocId) -> Option<u8> {
+        self.allocations[id.0 as usize].uniform
+    }
+
     /// Writes bytes as the host and marks them so. The range must lie within the allocation.
     pub fn write(&mut self, id: AllocId, offset: usize, bytes: &[u8]) {
         let allocation = &mut self.allocations[id.0 as usize];

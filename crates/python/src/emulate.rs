@@ -176,20 +176,33 @@ fn load(py: Python<'_>, buffer: &Buffer, memory: &mut Memory) -> PyResult<AllocI
     }
     host_wrote(&bytes, &mut written);
     let id = memory.alloc(label, bytes, Init::Uninitialised);
-    for (start, run) in runs(&written) {
-        let mark = if run[0] == 0 { shadow::UNWRITTEN } else { shadow::HOST };
-        memory.mark(id, start..start + run.len(), mark);
+    if all(&written, 1) {
+        memory.mark(id, 0..written.len(), shadow::HOST);
+    } else if !all(&written, 0) {
+        for (start, run) in runs(&written).filter(|(_, run)| run[0] != 0) {
+            memory.mark(id, start..start + run.len(), shadow::HOST);
+        }
     }
     Ok(id)
 }
 
 /// Marks what is no poison any more as written.
 fn host_wrote(bytes: &[u8], written: &mut [u8]) {
-    for (bytes, written) in bytes.chunks(POISON.len()).zip(written.chunks_mut(POISON.len())) {
-        if *bytes != POISON[..bytes.len()] {
-            written.fill(1);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let (marks, marks_of_rest) = written.as_chunks_mut::<8>();
+    for (word, marks) in words.iter().zip(marks) {
+        if *word != POISON {
+            *marks = [1; 8];
         }
     }
+    if *rest != POISON[..rest.len()] {
+        marks_of_rest.fill(1);
+    }
+}
+
+/// Whether all of them are `value`. In chunks without a branch, which the compiler makes wide.
+fn all(marks: &[u8], value: u8) -> bool {
+    marks.chunks(4096).all(|marks| marks.iter().fold(0, |all, mark| all | (mark ^ value)) == 0)
 }
 
 /// Stretches of equal values with their starts.
@@ -205,8 +218,10 @@ fn runs(values: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 /// Whether a launch stored anything there: it leaves greater marks than `HOST` and `UNWRITTEN`.
 fn written(memory: &Memory, id: AllocId) -> bool {
     const { assert!(shadow::UNWRITTEN == 0 && shadow::HOST == 1) };
-    // In chunks without a branch, which the compiler makes wide.
-    memory.shadow(id).chunks(4096).any(|marks| marks.iter().fold(0, |all, mark| all | mark) > 1)
+    match memory.uniform(id) {
+        Some(mark) => mark > 1,
+        None => memory.shadow(id).chunks(4096).any(|marks| marks.iter().fold(0, |all, mark| all | mark) > 1),
+    }
 }
 
 fn arguments(
@@ -244,6 +259,7 @@ fn arguments(
 /// Fills fresh memory with what nobody writes.
 #[pyfunction]
 pub(crate) fn poison(py: Python<'_>, buffer: PyBuffer<u8>) -> PyResult<()> {
-    let bytes: Vec<u8> = POISON.iter().copied().cycle().take(buffer.len_bytes()).collect();
+    let mut bytes = POISON.repeat(buffer.len_bytes().div_ceil(POISON.len()));
+    bytes.truncate(buffer.len_bytes());
     buffer.copy_from_slice(py, &bytes)
 }

@@ -9,8 +9,9 @@ from typing import Any
 class KernelFault(Exception):
     """A kernel does what no kernel may do, such as reading past the end of a tensor.
 
-    kind: `out-of-bounds`, `misaligned`, `race`, `uninitialised`, `overflow`, `division-by-zero`, `assert`, `deadlock`
-    or `timeout`. file, line: where in the kernel's source (line 0: unknown). program: coordinates in the grid, or None.
+    kind: `out-of-bounds`, `misaligned`, `promise`, `race`, `uninitialised`, `overflow`, `division-by-zero`, `assert`,
+    `deadlock` or `timeout`. file, line: where in the kernel's source (line 0: unknown). program: coordinates in the
+    grid, or None.
     """
 
     __module__ = "tilewright"

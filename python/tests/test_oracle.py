@@ -320,7 +320,7 @@ def test_what_does_not_fit_is_left_out_before_it_runs(ask: Any) -> None:
     assert any("trials fit" in note for note in small.notes)
 
 
-REGIMES = ["scaled-1e-3", "scaled-1e3", "negative", "constant-rows", "large"]
+REGIMES = ["scaled-1e-3", "scaled-1e3", "negative", "constant-rows", "large", "mixed-rows"]
 
 
 def regimes(answer: Answer) -> list[str]:
@@ -341,6 +341,8 @@ def test_value_regimes_change_the_floating_inputs(ask: Any) -> None:
             "negative": bool((x <= 0).all()),
             "constant-rows": torch.equal(x, x[:, :1].expand_as(x)),
             "large": size > 10,
+            "mixed-rows": bool((x[0] < -200).all() and (x[1] < -2e4).all() and (x[2] == 0).all())
+            and bool((x[3].abs() < 1e-11).all() and (x[4] < -200).all()),
         }[trial["regime"]]
         assert bool((answer.input(made, 1) >= 0).all())
         torch.testing.assert_close(answer.expected(made), torch.relu(x) + answer.input(made, 1))
@@ -352,12 +354,102 @@ def test_a_regime_in_which_the_reference_breaks_down_is_dropped(ask: Any) -> Non
         "scaled-1e3",
         "constant-rows",
         "large",
+        "mixed-rows",
     ]
     half = ask(model("return x.sum(1)", "[torch.rand(4, 999).half() + 1]"), regimes=True)
-    assert regimes(half) == ["scaled-1e-3", "negative", "constant-rows"]
-    assert len(half.notes) == 2
+    assert regimes(half) == ["scaled-1e-3", "negative", "constant-rows", "large", "mixed-rows"]
+    assert len(half.notes) == 1
     integers = ask(model("return x + 1", "[torch.randint(0, 9, (4, 5))]"), regimes=True)
     assert regimes(integers) == [] and integers.notes == []
+
+
+def test_rows_are_of_the_kinds_that_the_reference_stands(ask: Any) -> None:
+    def kinds(forward: str, inputs: str = "[torch.randn(8, 40)]") -> torch.Tensor:
+        answer = ask(model(forward, inputs), regimes=True)
+        (trial,) = [trial for trial in answer.trials() if trial["regime"] == "mixed-rows"]
+        return answer.input(trial["calls"][0])
+
+    # A row of zeros has no direction, and exp of 300 or more below zero is nothing.
+    directions = kinds("return x / x.norm(dim=1, keepdim=True)")
+    assert bool((directions != 0).any(1).all()) and bool((directions[1] < -2e4).all())
+    logs = kinds("return x.log()", "[torch.rand(8, 40) + 0.1]")
+    assert bool((logs > 0).all()) and bool((logs < 1e-12).all())
+    # A tensor of one dimension has eight pieces.
+    flat = kinds("return x + 1", "[torch.randn(800)]").reshape(8, 100)
+    assert bool((flat[0] < -200).all() and (flat[1] < -2e4).all() and (flat[2] == 0).all())
+
+
+def test_large_is_as_large_as_the_reference_stands(ask: Any) -> None:
+    answer = ask(model("return x.exp()", "[torch.rand(6, 7) + 1]"), regimes=True)
+    (trial,) = [trial for trial in answer.trials() if trial["regime"] == "large"]
+    x = answer.input(trial["calls"][0])
+    assert x.min() >= 30 and x.max() <= 60
+
+
+@pytest.mark.parametrize("forward", ["x.sort(1)[1]", "x.topk(2)[1]", "x.argsort(1)", "x.median(1)[1]"])
+def test_equal_elements_are_no_question_where_torch_gives_them_in_any_order(ask: Any, forward: str) -> None:
+    assert not {"constant-rows", "mixed-rows"} & set(regimes(ask(model(f"return {forward}"), regimes=True)))
+    for stable in ("x.sort(1, stable=True)[1]", "x.argmax(1)", "x.max(1)[1]"):
+        assert "constant-rows" in regimes(ask(model(f"return {stable}"), regimes=True))
+
+
+def test_fixed_weights_get_numbers_of_their_own(ask: Any) -> None:
+    init = (
+        "self.eye = nn.Parameter(torch.eye(5)); self.table = nn.Parameter(torch.linspace(1, 2, 5)); "
+        "self.q = nn.Parameter(torch.randn(5)); self.k = nn.Parameter(self.q.detach().clone()); "
+        "self.register_buffer('mask', torch.tril(torch.ones(5, 5))); self.register_buffer('ones', torch.ones(5)); "
+        "self.still = nn.Parameter(torch.tril(torch.ones(5, 5)), requires_grad=False)"
+    )
+    forward = "return (x @ self.eye @ self.mask @ self.still) * self.table * self.q * self.k * self.ones"
+    answer = ask(model(forward, init=init))
+    state = answer.state(answer.trials()[0])
+    assert not torch.equal(state["eye"], torch.eye(5)) and bool((state["eye"] != 0).all())
+    assert not torch.allclose(state["table"], torch.linspace(1, 2, 5))
+    assert bool((state["q"] != state["k"]).any()) and bool((state["q"].sign() == state["k"].sign()).all())
+    # A table in a buffer, and the zeros of what is not trained, are what others may compute.
+    assert torch.equal(state["mask"], torch.tril(torch.ones(5, 5)))
+    assert torch.equal(state["still"] != 0, torch.tril(torch.ones(5, 5)) != 0)
+    assert len(set(state["ones"].tolist())) == 5
+
+
+@pytest.mark.parametrize("rule", ["each", "same"])
+def test_fixed_weights_change_while_the_constructor_runs(ask: Any, rule: str) -> None:
+    init = (
+        "self.norm = nn.LayerNorm(5); self.batch = nn.BatchNorm1d(5); self.half = nn.Parameter(torch.full((5,), 0.5)); "
+        "self.lin = nn.Linear(5, 5); "
+        "self.register_buffer('made', self.norm.weight.detach() * 2 + self.norm.bias.detach())"
+    )
+    text = model("return self.batch(self.lin(self.norm(x))) * self.half * self.made", init=init)
+    plain = ask(text, state_rule="init", init_seed=7)
+    changed = ask(text, state_rule="init", init_seed=7, init_rule=rule)
+    assert (plain.cases[0]["changed"], changed.cases[0]["changed"]) == (False, True)
+    before, after = plain.state(plain.trials()[0]), changed.state(changed.trials()[0])
+    fixed = {
+        "norm.weight",
+        "norm.bias",
+        "batch.weight",
+        "batch.bias",
+        "batch.running_mean",
+        "batch.running_var",
+        "half",
+    }
+    for name in before:
+        assert torch.equal(before[name], after[name]) != (name in fixed or name == "made"), name
+    torch.testing.assert_close(after["made"], after["norm.weight"] * 2 + after["norm.bias"])
+    values = [set(after[name].tolist()) for name in ("norm.weight", "batch.weight", "batch.running_var")]
+    assert [len(v) for v in values] == ([5, 5, 5] if rule == "each" else [1, 1, 1])
+    assert (values[0] == values[1]) == (rule == "same") and bool((after["batch.running_var"] > 0).all())
+
+
+def test_outputs_that_share_memory_say_so(ask: Any) -> None:
+    body = "y = x * 2; return y, y[1:], x * 3, x.sum(0).expand(4, 5), x"
+    tensors = ask(model(body)).trials()[0]["calls"][0]["expected"]["tensors"]
+    assert [t["alias"] for t in tensors] == [None, "output[0]", None, "output[3]", "input[0]"]
+
+
+def test_lazy_modules_have_their_weights(ask: Any) -> None:
+    answer = ask(model("return self.lin(x)", init="self.lin = nn.LazyLinear(3)"))
+    assert answer.defect is None and answer.state(answer.trials()[0])["lin.weight"].shape == (3, 5)
 
 
 def test_a_stochastic_reference_gives_samples_on_equal_inputs(ask: Any) -> None:

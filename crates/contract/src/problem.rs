@@ -58,12 +58,19 @@ pub struct OracleData {
 pub struct OracleCase {
     pub signature: CaseSignature,
     pub trials: Vec<Trial>,
+    /// Weights that the reference's constructor writes as fixed numbers: a digest, and whether it is a parameter.
+    #[serde(default)]
+    pub fixed: Vec<(String, bool)>,
+    /// Where the weights are those of the constructor: whether fixed ones were changed while it ran.
+    #[serde(default)]
+    pub changed: bool,
 }
 
 /// One set of weights, and calls on the same module one after the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
-    /// `seed`, or the value regime: `scaled-1e-3`, `scaled-1e3`, `negative`, `constant-rows`, `large`.
+    /// `seed`, or the value regime: `scaled-1e-3`, `scaled-1e3`, `negative`, `constant-rows`, `large`,
+    /// `mixed-rows`.
     pub regime: String,
     pub seed: u64,
     /// Contents of each entry of the signature's `state`, in order, before the first call.
@@ -97,7 +104,8 @@ pub struct ExpectedTensor {
     pub native: Blob,
     /// The result in float64, contiguous; only for floating dtypes.
     pub float64: Option<Blob>,
-    /// For an output that is an input or a state entry itself: its path.
+    /// For an output that is an input or a state entry itself: its path. For one that shares storage with an earlier
+    /// output, the path of that; for one of whose elements several are one place in memory, its own.
     pub alias: Option<String>,
     /// Whether the reference only moves data here (a view or a copy), so no launch has to write it.
     pub copy_only: bool,

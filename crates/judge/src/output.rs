@@ -1,15 +1,18 @@
 //! The output contract: structure, shape, dtype and aliasing, before any value is compared.
 
-use tilewright_contract::{Buffer, BufferSource, Dtype, Expected, ExpectedTensor, Number, Reason, TensorRef, Value};
+use tilewright_contract::{
+    Buffer, BufferSource, Dtype, Expected, ExpectedTensor, Number, Reason, TensorRef, Value, View,
+};
 
 /// What the candidate's output breaks of the contract; empty if nothing.
 ///
 /// `output` is a checked plan's output and `buffers` are its buffers. Nothing is broadcast, cast or reordered: a
 /// tuple is no list, `[1]` is no scalar, int32 is no int64. Strides may differ. A dict may list its keys in any order.
 /// An output may share storage with an input, a parameter or a constant of the module only where the reference's
-/// output is that same input or parameter.
+/// output is that same input or parameter; and memory with another output, or its own elements with each other
+/// (`expand`), only where the reference's does so.
 pub fn check_output(expected: &Expected, output: &Value, buffers: &[Buffer]) -> Vec<Reason> {
-    let mut check = Check { expected, buffers, reasons: Vec::new() };
+    let mut check = Check { expected, buffers, seen: Vec::new(), reasons: Vec::new() };
     check.value("output".into(), &expected.output, output);
     check.reasons
 }
@@ -17,6 +20,8 @@ pub fn check_output(expected: &Expected, output: &Value, buffers: &[Buffer]) -> 
 struct Check<'a> {
     expected: &'a Expected,
     buffers: &'a [Buffer],
+    /// Outputs in fresh memory so far, none of which overlap.
+    seen: Vec<(String, TensorRef)>,
     reasons: Vec<Reason>,
 }
 
@@ -76,6 +81,30 @@ impl Check<'_> {
             self.report(code, message, Some(&help));
         }
         self.alias(path, tensor, got);
+        // Of the expected shape, so of a size that can be looked at.
+        if *shape == tensor.shape && tensor.alias.is_none() {
+            self.overlap(path, got);
+        }
+    }
+
+    /// Memory that outputs share, or elements of one: writing to one would change the other.
+    fn overlap(&mut self, path: &str, got: &TensorRef) {
+        if !self.buffers.get(got.buffer).is_some_and(|buffer| buffer.source == BufferSource::Scratch) {
+            return;
+        }
+        let help = Some("give every output memory of its own (torch.empty_like, .contiguous())");
+        if !is_dense(&got.view) && places(&got.view).windows(2).any(|pair| pair[0] == pair[1]) {
+            let message =
+                format!("{path}: several of its elements are one place in memory (expand?), the reference's are not");
+            self.report("aliased-output", message, help);
+            return;
+        }
+        let other = self.seen.iter().find(|(_, seen)| seen.buffer == got.buffer && meet(&seen.view, &got.view));
+        if let Some((other, _)) = other {
+            let message = format!("{path}: shares memory with {other}, where the reference returns separate tensors");
+            self.report("aliased-output", message, help);
+        }
+        self.seen.push((path.into(), got.clone()));
     }
 
     fn mismatch(&self, want: &ExpectedTensor, dtype: Dtype, shape: &[u64]) -> (&'static str, String) {
@@ -127,6 +156,43 @@ impl Check<'_> {
     }
 }
 
+/// First bytes of a view's elements, in order.
+fn places(view: &View) -> Vec<usize> {
+    let mut places: Vec<usize> = view.offsets().collect();
+    places.sort_unstable();
+    places
+}
+
+/// Whether two views of one buffer have a byte in common.
+fn meet(first: &View, second: &View) -> bool {
+    let (a, b) = (places(first), places(second));
+    let (size_a, size_b) = (first.dtype.size() as usize, second.dtype.size() as usize);
+    let (mut at, mut other) = (0, 0);
+    while at < a.len() && other < b.len() {
+        if a[at] + size_a <= b[other] {
+            at += 1;
+        } else if b[other] + size_b <= a[at] {
+            other += 1;
+        } else {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a view is its memory in some order of the axes, so that no two elements are one place.
+fn is_dense(view: &View) -> bool {
+    let mut axes: Vec<(i64, u64)> = view.strides.iter().copied().zip(view.shape.iter().copied()).collect();
+    axes.retain(|(_, extent)| *extent != 1);
+    axes.sort_unstable();
+    let mut next = 1;
+    axes.iter().all(|(stride, extent)| {
+        let fits = *stride >= next;
+        next = stride.saturating_mul(*extent as i64);
+        fits
+    })
+}
+
 fn same_keys(want: &[(String, Value)], got: &[(String, Value)]) -> bool {
     want.len() == got.len() && want.iter().all(|(key, _)| got.iter().any(|(other, _)| other == key))
 }
@@ -165,7 +231,7 @@ fn describe(value: &Value) -> String {
 mod tests {
     use super::*;
     use insta::assert_snapshot;
-    use tilewright_contract::{Blob, View};
+    use tilewright_contract::Blob;
 
     fn tensor(buffer: usize, dtype: Dtype, shape: &[u64]) -> Value {
         Value::Tensor(TensorRef { buffer, view: View::contiguous(dtype, shape) })
@@ -200,6 +266,7 @@ mod tests {
             BufferSource::Input { index: 0 },
             BufferSource::State { name: "running".into() },
             BufferSource::Constant { path: "table".into() },
+            BufferSource::Scratch,
         ];
         source.into_iter().map(|source| Buffer { nbytes: 1 << 20, source }).collect()
     }
@@ -213,7 +280,7 @@ mod tests {
     #[test]
     fn what_fits_is_silent_whatever_its_strides() {
         let expected = reference(&[(Dtype::F32, &[4, 3], None), (Dtype::I64, &[4], None)]);
-        let mut items = vec![tensor(0, Dtype::F32, &[4, 3]), tensor(0, Dtype::I64, &[4])];
+        let mut items = vec![tensor(0, Dtype::F32, &[4, 3]), tensor(4, Dtype::I64, &[4])];
         if let Value::Tensor(t) = &mut items[0] {
             t.view.strides = vec![1, 4];
         }
@@ -224,7 +291,7 @@ mod tests {
     fn dtype_and_shape_are_named() {
         let index = reference(&[(Dtype::F32, &[21, 5], None), (Dtype::I64, &[21], None)]);
         let pair = |a, b| Value::Tuple { items: vec![a, b] };
-        assert_snapshot!(said(&index, &pair(tensor(0, Dtype::F32, &[21, 5]), tensor(0, Dtype::I32, &[21]))), @r"wrong-dtype | output[1]: expected int64 of shape [21], got int32 of shape [21] | allocate the output with dtype=torch.int64");
+        assert_snapshot!(said(&index, &pair(tensor(0, Dtype::F32, &[21, 5]), tensor(4, Dtype::I32, &[21]))), @r"wrong-dtype | output[1]: expected int64 of shape [21], got int32 of shape [21] | allocate the output with dtype=torch.int64");
         assert_snapshot!(said(&index, &pair(tensor(0, Dtype::F16, &[5, 21]), tensor(0, Dtype::I64, &[21, 1]))), @r"
         wrong-shape | output[0]: expected float32 of shape [21, 5], got float16 of shape [5, 21] | allocate the output with shape [21, 5] and dtype=torch.float32
         wrong-shape | output[1]: expected int64 of shape [21], got int64 of shape [21, 1] | same number of elements; reshape to [21]
@@ -248,7 +315,8 @@ mod tests {
         let dict = |keys: &[&str]| Value::Dict { items: keys.iter().map(|k| ((*k).into(), part())).collect() };
         let mut expected = pair.clone();
         expected.output = dict(&["loss", "z"]);
-        assert_eq!(said(&expected, &dict(&["z", "loss"])), "");
+        let apart = vec![("z".into(), part()), ("loss".into(), tensor(4, Dtype::F32, &[2]))];
+        assert_eq!(said(&expected, &Value::Dict { items: apart }), "");
         assert_snapshot!(said(&expected, &dict(&["loss", "y"])), @r#"wrong-structure | output: expected a dict with keys "loss", "z", got a dict with keys "loss", "y" | return every output of the reference, in its order"#);
         expected.output = Value::Tuple { items: vec![part(), Value::Number { value: Number::Int(3) }] };
         let other = Value::Tuple { items: vec![part(), Value::Number { value: Number::Float(3.0) }] };
@@ -264,5 +332,30 @@ mod tests {
         assert_eq!(said(&inplace, &tensor(1, Dtype::F32, &[2])), "");
         assert_eq!(said(&inplace, &tensor(0, Dtype::F32, &[2])), "");
         assert_snapshot!(said(&inplace, &tensor(2, Dtype::F32, &[2])), @r"aliased-output | output: shares the storage of state.running, where the reference returns input[0] | write the result to a new tensor (torch.empty_like) and return that");
+    }
+    #[test]
+    fn outputs_overlap_only_where_the_references_do() {
+        let view = |buffer, offset, shape: &[u64], strides: &[i64]| {
+            let view = View { offset, strides: strides.to_vec(), ..View::contiguous(Dtype::F32, shape) };
+            Value::Tensor(TensorRef { buffer, view })
+        };
+        let one = reference(&[(Dtype::F32, &[4, 3], None)]);
+        assert_eq!(said(&one, &view(0, 0, &[4, 3], &[1, 4])), "");
+        assert_eq!(said(&one, &view(0, 0, &[4, 3], &[8, 2])), "");
+        assert_snapshot!(said(&one, &view(0, 0, &[4, 3], &[0, 1])), @r"aliased-output | output: several of its elements are one place in memory (expand?), the reference's are not | give every output memory of its own (torch.empty_like, .contiguous())");
+        assert!(said(&one, &view(0, 0, &[4, 3], &[1, 1])).contains("one place"));
+        assert_eq!(said(&reference(&[(Dtype::F32, &[4, 3], Some("output"))]), &view(0, 0, &[4, 3], &[0, 1])), "");
+        let pair = |first, second| Value::Tuple { items: vec![first, second] };
+        let two = reference(&[(Dtype::F32, &[4, 3], None), (Dtype::F32, &[4, 3], None)]);
+        // Halves of one allocation, side by side and interleaved.
+        assert_eq!(said(&two, &pair(view(0, 0, &[4, 3], &[3, 1]), view(0, 48, &[4, 3], &[3, 1]))), "");
+        assert_eq!(said(&two, &pair(view(0, 0, &[4, 3], &[6, 1]), view(0, 12, &[4, 3], &[6, 1]))), "");
+        let same = pair(view(0, 0, &[4, 3], &[3, 1]), view(0, 0, &[4, 3], &[3, 1]));
+        assert_snapshot!(said(&two, &same), @r"aliased-output | output[1]: shares memory with output[0], where the reference returns separate tensors | give every output memory of its own (torch.empty_like, .contiguous())");
+        assert!(
+            said(&two, &pair(view(0, 0, &[4, 3], &[3, 1]), view(0, 44, &[4, 3], &[3, 1]))).contains("shares memory")
+        );
+        let twice = reference(&[(Dtype::F32, &[4, 3], None), (Dtype::F32, &[4, 3], Some("output[0]"))]);
+        assert_eq!(said(&twice, &same), "");
     }
 }

@@ -5,18 +5,18 @@
 //! 2. the mean of every element over the draws (a wrong value anywhere), against what mixing the draws of both sides
 //!    at random gives, so that no independence of the elements is assumed;
 //! 3. where the reference knows only zero and one other value of an element (dropout at the end), that value;
-//! 4. that draws vary at all, about as much as the reference's.
+//! 4. that draws vary at all, about as much as the reference's;
+//! 5. the law of the elements about their means, and how they depend on each other (`joint`).
 
 use tilewright_contract::{Dtype, ExpectedTensor, Metrics};
 
 use crate::compare::{Comparison, JudgeError, bounded};
 use crate::groups::Groups;
+use crate::joint::{Draws, SIGMAS, apart, average, variance};
 use crate::value::{decode, figure};
 
 /// Fewest draws on either side.
 pub const FEWEST_DRAWS: usize = 4;
-/// How many standard errors a figure may be off.
-const SIGMAS: f64 = 8.0;
 /// Random mixtures of the draws that condition 2 is held against.
 const MIXTURES: usize = 16;
 /// Elements that condition 2 looks at, evenly spread, beyond which it is sure enough.
@@ -33,6 +33,42 @@ pub fn judge_stochastic(
     reference: &[&[u8]],
     got: &[&[u8]],
 ) -> Result<Comparison, JudgeError> {
+    let groups = check(expected, reference, got)?;
+    let sums = Sums::of(expected.dtype, groups, reference, got);
+    let dtype = expected.dtype;
+    let first = [sums.finite(), sums.features(dtype), sums.variation(dtype), sums.elements(dtype), sums.kept(dtype)];
+    let mut checks = first.to_vec();
+    checks.extend(Draws::of(dtype, groups.total(), reference, got).checks(&expected.shape));
+    let severity = checks.iter().map(|(severity, _)| *severity).fold(0.0, f64::max);
+    let why = checks.into_iter().find(|(severity, _)| *severity > 1.0).map(|(_, why)| why);
+    Ok(Comparison { pass: why.is_none(), metrics: sums.metrics(), severity, why, note: None })
+}
+
+/// Compares how two tensors of equally many elements depend on each other: a returned mask is the one that was applied.
+/// Draws of each side on the same inputs, in the same order for both tensors.
+///
+/// # Errors
+/// As [`judge_stochastic`].
+pub fn judge_together(first: Side<'_>, second: Side<'_>) -> Result<Comparison, JudgeError> {
+    let draws = |side: &Side<'_>| {
+        let elements = check(side.expected, side.reference, side.got)?.total();
+        Ok::<_, JudgeError>(Draws::of(side.expected.dtype, elements, side.reference, side.got))
+    };
+    let (severity, what) = draws(&first)?.with(&draws(&second)?);
+    let why = (severity > 1.0).then(|| format!("together with {}: {what}", first.expected.path));
+    Ok(Comparison { pass: why.is_none(), metrics: Metrics::default(), severity, why, note: None })
+}
+
+/// One of two tensors that are judged together.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'a> {
+    pub expected: &'a ExpectedTensor,
+    pub reference: &'a [&'a [u8]],
+    pub got: &'a [&'a [u8]],
+}
+
+/// The groups of a tensor, once its draws are enough and of the right size.
+fn check(expected: &ExpectedTensor, reference: &[&[u8]], got: &[&[u8]]) -> Result<Groups, JudgeError> {
     let groups = Groups::new(&expected.shape);
     let want = groups.total() * expected.dtype.size() as usize;
     for (what, draws) in [("a draw of the reference", reference), ("a draw of the output", got)] {
@@ -43,12 +79,7 @@ pub fn judge_stochastic(
             return Err(JudgeError::Size { path: expected.path.clone(), what, got: draw.len(), want });
         }
     }
-    let sums = Sums::of(expected.dtype, groups, reference, got);
-    let dtype = expected.dtype;
-    let checks = [sums.finite(), sums.features(dtype), sums.variation(dtype), sums.elements(dtype), sums.kept(dtype)];
-    let severity = checks.iter().map(|(severity, _)| *severity).fold(0.0, f64::max);
-    let why = checks.into_iter().find(|(severity, _)| *severity > 1.0).map(|(_, why)| why);
-    Ok(Comparison { pass: why.is_none(), metrics: sums.metrics(), severity, why, note: None })
+    Ok(groups)
 }
 
 /// Rounding that a dtype's own arithmetic is allowed, relative to the rms.
@@ -177,19 +208,12 @@ impl Sums {
         ];
         let mut worst = (0.0, String::new());
         for (name, slack, values) in features {
-            let (reference, got) = values.split_at(self.reference);
-            let error = (variance(reference) / reference.len() as f64 + variance(got) / got.len() as f64).sqrt();
-            let (want, have) = (average(reference), average(got));
-            let severity = (want - have).abs() / (SIGMAS * error + slack).max(f64::MIN_POSITIVE);
+            let got = self.draws.len() - self.reference;
+            let (severity, want, have) = apart(&values, self.reference, slack);
             if severity > worst.0 {
                 worst = (
                     severity,
-                    format!(
-                        "the {name} over {} draws is {}, the reference's {}",
-                        got.len(),
-                        figure(have),
-                        figure(want)
-                    ),
+                    format!("the {name} over {got} draws is {}, the reference's {}", figure(have), figure(want)),
                 );
             }
         }
@@ -291,14 +315,4 @@ fn mean(values: &[f64], labels: &[bool], side: bool) -> f64 {
         count += 1.0;
     }
     sum / count
-}
-
-fn average(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-/// Unbiased variance.
-fn variance(values: &[f64]) -> f64 {
-    let mean = average(values);
-    values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (values.len().max(2) - 1) as f64
 }

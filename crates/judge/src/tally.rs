@@ -8,7 +8,7 @@ use crate::compare::{Comparison, JudgeError, check_sizes, compare};
 use crate::diagnose::{Cause, Evidence, diagnose};
 use crate::groups::SHORT;
 use crate::scan::Typical;
-use crate::stochastic::judge_stochastic;
+use crate::stochastic::{Side, judge_stochastic, judge_together};
 
 /// The case of the problem's own shapes.
 pub const OWN_CASE: &str = "default";
@@ -231,6 +231,22 @@ impl Tally {
         Ok(())
     }
 
+    /// Judges how two tensors depend on each other, under the same standard.
+    ///
+    /// # Errors
+    /// As [`judge_together`].
+    pub fn add_together(&mut self, place: Place, first: Side<'_>, second: Side<'_>) -> Result<(), JudgeError> {
+        let comparison = judge_together(first, second)?;
+        let decides = place.own() || self.profiles.first().is_some_and(|entry| entry.profile.decides_robustness);
+        if !comparison.pass {
+            self.profiles.iter_mut().for_each(|entry| entry.add(place, second.expected, &comparison));
+            if decides {
+                self.keep(place, second.expected, &comparison, None);
+            }
+        }
+        Ok(())
+    }
+
     fn remark(&mut self, place: Place, expected: &ExpectedTensor, note: Option<String>) {
         if place.own() && !self.right.contains(&expected.path) {
             self.right.push(expected.path.clone());
@@ -378,6 +394,9 @@ impl Failure {
             "constant-rows" => {
                 Some("compute the variance from the differences to the mean, and add eps where the reference adds it")
             }
+            "mixed-rows" => Some(
+                "rows of zeros, of numbers near zero, or far below zero: check the neutral element of a maximum, and where eps is added",
+            ),
             "scaled-1e-3" => Some("an eps or a threshold is not where the reference has it"),
             _ => None,
         }

@@ -7,12 +7,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tempfile::TempDir;
 use tilewright_cell::Limits;
-use tilewright_contract::{Blob, CaseSignature, Dtype, Expected, OpenCall, OracleData, Plan, Target, Trial};
+use tilewright_contract::{
+    Blob, CaseSignature, Dtype, Expected, OpenCall, OracleCase, OracleData, Plan, Target, Trial,
+};
 
 use crate::{DataFile, Stage, StageError};
 
@@ -77,8 +79,18 @@ impl StageLimits {
 pub enum Weights {
     /// Fresh in every trial, with constant parameters perturbed: candidates get them by name.
     Random,
-    /// As the constructor makes them under this seed: candidates are matched by value.
-    Init { seed: u64 },
+    /// As the constructor makes them under this seed, fixed numbers changed: candidates make them by themselves.
+    Init { seed: u64, rule: ChangeRule },
+}
+
+/// How weights that a constructor writes as fixed numbers are changed, while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeRule {
+    /// Noise of its own for every element: for two constructors that write the same fixed weights.
+    Each,
+    /// Equal numbers become equal numbers: for constructors that write them otherwise.
+    Same,
 }
 
 /// What to ask the oracle.
@@ -145,6 +157,8 @@ pub struct Trace {
 #[derive(Debug)]
 pub struct Init {
     pub tensors: Vec<InitTensor>,
+    /// How fixed weights were changed for the last blob of each tensor.
+    pub rule: ChangeRule,
     /// Holds the blobs.
     pub data: DataFile,
     _scratch: TempDir,
@@ -156,7 +170,7 @@ pub struct InitTensor {
     pub path: String,
     pub dtype: Dtype,
     pub shape: Vec<u64>,
-    /// Contiguous contents under each seed.
+    /// Contiguous contents under each of the two seeds; then under the first, with fixed weights changed.
     pub blobs: Vec<Blob>,
 }
 
@@ -207,9 +221,9 @@ impl Stage {
         limits.disk_bytes = limits.disk_bytes.saturating_add(request.max_bytes);
         let absolute = |path: &Path| std::path::absolute(path).map_err(StageError::io("find the current folder"));
         let (problem, data) = (absolute(&request.problem)?, absolute(&request.data)?);
-        let (rule, init_seed) = match request.weights {
-            Weights::Random => ("random", 0),
-            Weights::Init { seed } => ("init", seed),
+        let (rule, init_seed, init_rule) = match request.weights {
+            Weights::Random => ("random", 0, None),
+            Weights::Init { seed, rule } => ("init", seed, Some(rule)),
         };
         let (mut job, scratch) = self.job(kind, &limits, |_| {
             json!({
@@ -223,6 +237,7 @@ impl Stage {
                 "data": data,
                 "state_rule": rule,
                 "init_seed": init_seed,
+                "init_rule": init_rule,
             })
         })?;
         job.trusted = true;
@@ -251,22 +266,37 @@ impl Stage {
         Ok(trace)
     }
 
-    /// Runs the candidate's `__init__` for real on a CPU, once for each seed. Hostile.
-    pub fn init(&self, source: &str, signature: &CaseSignature, seeds: &[u64]) -> Result<Init, StageError> {
+    /// Runs the candidate's `__init__` for real on a CPU, under two seeds and once more under the first with fixed weights
+    /// changed: by `rule`, or as suits what it writes beside the reference's (`fixed`). Hostile.
+    pub fn init(
+        &self,
+        source: &str,
+        case: &OracleCase,
+        seeds: [u64; 2],
+        rule: Option<ChangeRule>,
+    ) -> Result<Init, StageError> {
         #[derive(Deserialize)]
         struct Response {
+            rule: ChangeRule,
             tensors: Vec<InitTensor>,
         }
         let job = self.job("init", &self.options.limits.init, |scratch| {
-            json!({"source": source, "signature": signature, "seeds": seeds, "data": scratch.join(DATA_NAME)})
+            json!({
+                "source": source,
+                "signature": case.signature,
+                "seeds": seeds,
+                "fixed": case.fixed,
+                "rule": rule,
+                "data": scratch.join(DATA_NAME),
+            })
         })?;
         let answer = self.answer::<Response>("init", job)?;
-        let tensors = answer.value.tensors;
-        if tensors.iter().any(|tensor| tensor.blobs.len() != seeds.len()) {
-            return Err(StageError::Malformed { kind: "init", why: "not one blob for each seed".into() });
+        let Response { rule, tensors } = answer.value;
+        if tensors.iter().any(|tensor| tensor.blobs.len() != seeds.len() + 1) {
+            return Err(StageError::Malformed { kind: "init", why: "not one blob for each run".into() });
         }
         let data = open_left("init", &answer.scratch, DATA_NAME)?;
-        Ok(Init { tensors, data, _scratch: answer.scratch })
+        Ok(Init { tensors, rule, data, _scratch: answer.scratch })
     }
 
     /// Runs a candidate's file unmodified on the weights and inputs of a trial, on a real device. Hostile.

@@ -371,7 +371,8 @@ def get_inputs():
 def get_init_inputs():
     return [5]
 ";
-    let request = OracleRequest { weights: Weights::Init { seed: 77 }, ..fixture.problem(problem) };
+    let request =
+        OracleRequest { weights: Weights::Init { seed: 77, rule: ChangeRule::Each }, ..fixture.problem(problem) };
     let oracle = fixture.stage.oracle(&request).unwrap();
     let data = DataFile::open(&request.data).unwrap();
     let source = "
@@ -382,7 +383,8 @@ class ModelNew(torch.nn.Module):
         inner = torch.nn.Linear(n, 3)
         self.w, self.b = inner.weight, inner.bias
 ";
-    let init = fixture.stage.init(source, &oracle.cases[0].signature, &[77, 78]).unwrap();
+    let init = fixture.stage.init(source, &oracle.cases[0], [77, 78], None).unwrap();
+    assert_eq!(init.rule, ChangeRule::Each);
     let state = &oracle.cases[0].trials[0].state;
     for (tensor, blob) in init.tensors.iter().zip(state) {
         let want = data.read(*blob).unwrap();

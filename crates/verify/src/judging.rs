@@ -1,9 +1,12 @@
-use tilewright_contract::Trial;
-use tilewright_judge::{JudgeError, Place, Tally};
+use tilewright_contract::{ExpectedTensor, Trial};
+use tilewright_judge::{Place, Side, Tally};
 
 use crate::draft::Stop;
 use crate::execute::Observation;
 use crate::problem::OracleSet;
+
+/// Earlier tensors that a random one is judged together with.
+const MATES: usize = 8;
 
 /// Judges what one trial left behind. Where the reference draws random numbers, the calls of a trial are draws on
 /// equal inputs and are judged together.
@@ -16,8 +19,13 @@ pub(crate) fn add(
 ) -> Result<(), Stop> {
     let place = |call| Place { case, regime: &trial.regime, call };
     let judged = if oracle.data.stochastic {
-        let mut first = observations.iter().filter(|observation| observation.call == 0);
-        first.try_for_each(|observation| draws(tally, place(0), observation, observations, oracle))
+        let first: Vec<_> = observations.iter().filter(|observation| observation.call == 0).collect();
+        let drawn: Vec<_> = first.iter().map(|one| Drawn::of(one.expected, observations, oracle)).collect();
+        drawn.iter().enumerate().try_for_each(|(at, one)| {
+            tally.add_draws(place(0), one.expected, &one.reference, &one.got)?;
+            let before = drawn[..at].iter().filter(|other| other.numel() == one.numel()).take(MATES);
+            before.into_iter().try_for_each(|other| tally.add_together(place(0), other.side(), one.side()))
+        })
     } else {
         observations.iter().try_for_each(|observation| {
             let expected = observation.expected;
@@ -28,15 +36,28 @@ pub(crate) fn add(
     judged.map_err(|error| Stop::infrastructure(error.to_string()))
 }
 
-fn draws(
-    tally: &mut Tally,
-    place: Place<'_>,
-    first: &Observation<'_>,
-    observations: &[Observation<'_>],
-    oracle: &OracleSet,
-) -> Result<(), JudgeError> {
-    let same = || observations.iter().filter(|other| other.expected.path == first.expected.path);
-    let reference: Vec<&[u8]> = same().map(|other| oracle.bytes(other.expected.native)).collect();
-    let got: Vec<&[u8]> = same().map(|other| other.got.as_slice()).collect();
-    tally.add_draws(place, first.expected, &reference, &got)
+/// All draws of one tensor.
+struct Drawn<'a> {
+    expected: &'a ExpectedTensor,
+    reference: Vec<&'a [u8]>,
+    got: Vec<&'a [u8]>,
+}
+
+impl<'a> Drawn<'a> {
+    fn of(expected: &'a ExpectedTensor, observations: &'a [Observation<'_>], oracle: &'a OracleSet) -> Self {
+        let same = || observations.iter().filter(|other| other.expected.path == expected.path);
+        Self {
+            expected,
+            reference: same().map(|other| oracle.bytes(other.expected.native)).collect(),
+            got: same().map(|other| other.got.as_slice()).collect(),
+        }
+    }
+
+    fn numel(&self) -> u64 {
+        self.expected.shape.iter().product()
+    }
+
+    fn side(&self) -> Side<'_> {
+        Side { expected: self.expected, reference: &self.reference, got: &self.got }
+    }
 }

@@ -1,10 +1,11 @@
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use tilewright_contract::{Blob, CandidateId, OracleData, Trial, VerdictKind};
 use tilewright_judge::OWN_REGIME;
-use tilewright_stage::{Baseline, BaselineRequest, Controls, DataFile, OracleRequest, StageError, Weights};
+use tilewright_stage::{Baseline, BaselineRequest, ChangeRule, Controls, DataFile, OracleRequest, StageError, Weights};
 
 use crate::controls::free_passes;
 use crate::draft::Stop;
@@ -21,7 +22,7 @@ pub struct Problem {
     /// Weights drawn anew for each trial; or why there are none.
     pub(crate) oracle: Result<OracleSet, Stop>,
     /// Weights as the reference's `__init__` makes them under `init_seed`; made when a candidate needs it.
-    pub(crate) initial: Mutex<Option<Arc<OracleSet>>>,
+    pub(crate) initial: Mutex<BTreeMap<ChangeRule, Arc<OracleSet>>>,
     /// Unrelated to every input seed.
     pub(crate) init_seed: u64,
     /// The process that times the reference; started when the first candidate is accepted.
@@ -85,7 +86,7 @@ impl Verifier {
             text: String::from_utf8_lossy(&source).into_owned(),
             oracle,
             degenerate,
-            initial: Mutex::new(None),
+            initial: Mutex::default(),
             baseline: Mutex::new(None),
             init_seed: derive(self.options.seed, b"init"),
             seconds: start.elapsed().as_secs_f64(),

@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
-use tilewright_contract::{Blob, BufferSource, CaseSignature, VerdictKind};
-use tilewright_stage::{Trace, Weights as WeightRule};
+use tilewright_contract::{Blob, BufferSource, OracleCase, VerdictKind};
+use tilewright_stage::{ChangeRule, Trace, Weights as WeightRule};
 
 use crate::draft::{Draft, Stop};
 use crate::pipeline::{Candidate, Verifier};
 use crate::problem::{OracleSet, Problem};
+
+/// The run of `__init__` with fixed weights changed, after those under two seeds.
+const CHANGED: usize = 2;
 
 /// How the candidate's weights relate to the reference's.
 pub(crate) struct Weights {
@@ -76,67 +79,117 @@ impl Weights {
 
 impl Verifier {
     /// Matches by name where that is enough. A tensor that the candidate's `__init__` makes itself is a constant if it is
-    /// equal under two init seeds; otherwise it depends on weights, and the reference is given the same init seed.
+    /// equal under two init seeds and under other numbers in place of fixed weights; otherwise it depends on weights, and
+    /// the reference is given the same init seed and the same change.
     pub(crate) fn match_weights(&self, candidate: &Candidate<'_>, traces: &[Trace]) -> Result<Weights, Stop> {
         let problem = candidate.problem;
         let (missing, extra) =
             traces.first().map(|trace| (trace.missing.clone(), trace.extra.clone())).unwrap_or_default();
-        let mut constants = Vec::new();
-        let mut varying = Vec::new();
-        for (trace, case) in traces.iter().zip(&candidate.oracle.data.cases) {
-            let made = self.made_by_init(candidate, trace, &case.signature)?;
-            constants.push(made.iter().map(|tensor| (tensor.path.clone(), tensor.contents[0].clone())).collect());
-            varying.extend(made.into_iter().filter(|tensor| tensor.contents[0] != tensor.contents[1]));
-        }
-        if varying.is_empty() {
+        let mut made = self.made_by_init(candidate, traces, None)?;
+        let weights = |rule, initial: Option<Arc<OracleSet>>, made: &[Made]| {
+            let constants =
+                made.iter().enumerate().map(|(case, made)| made.constants(initial.as_deref(), case)).collect();
+            Weights { rule, constants, initial, missing, extra }
+        };
+        if !made.iter().flat_map(|made| &made.tensors).any(MadeTensor::varies) {
             let stateless = candidate.oracle.data.cases.iter().all(|case| case.signature.state.is_empty());
             let rule = if stateless { Rule::None } else { Rule::StateDict };
-            return Ok(Weights { rule, constants, initial: None, missing, extra });
+            return Ok(weights(rule, None, &made));
         }
-        let initial = self.initial(problem)?;
-        let rule = if varying.iter().all(|tensor| is_weight(tensor, &initial)) { Rule::Value } else { Rule::Folded };
-        Ok(Weights { rule, constants, initial: Some(initial), missing, extra })
+        let mut rules = made.iter().filter_map(|made| made.rule);
+        let rule = if rules.all(|rule| rule == ChangeRule::Each) { ChangeRule::Each } else { ChangeRule::Same };
+        if made.iter().any(|made| made.rule.is_some_and(|other| other != rule)) {
+            made = self.made_by_init(candidate, traces, Some(rule))?;
+        }
+        let initial = self.initial(problem, rule)?;
+        let value = made.iter().enumerate().all(|(case, made)| {
+            let run = run_of(&initial, case);
+            made.tensors
+                .iter()
+                .filter(|tensor| tensor.varies())
+                .all(|tensor| is_weight(&tensor.contents[run], &initial))
+        });
+        Ok(weights(if value { Rule::Value } else { Rule::Folded }, Some(initial), &made))
     }
 
-    /// The tensors that `__init__` makes and that reach a step of a case, each under two init seeds.
+    /// The tensors that `__init__` makes and that reach a step, for each case.
     fn made_by_init(
         &self,
         candidate: &Candidate<'_>,
+        traces: &[Trace],
+        rule: Option<ChangeRule>,
+    ) -> Result<Vec<Made>, Stop> {
+        let cases = traces.iter().zip(&candidate.oracle.data.cases);
+        cases.map(|(trace, case)| self.made_in_case(candidate, trace, case, rule)).collect()
+    }
+
+    fn made_in_case(
+        &self,
+        candidate: &Candidate<'_>,
         trace: &Trace,
-        signature: &CaseSignature,
-    ) -> Result<Vec<MadeTensor>, Stop> {
+        case: &OracleCase,
+        rule: Option<ChangeRule>,
+    ) -> Result<Made, Stop> {
         let paths = constant_paths(trace);
         if paths.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Made::default());
         }
         let seed = candidate.problem.init_seed;
-        let made = self.stage.init(&candidate.source, signature, &[seed, seed ^ 0x5DEE_CE66])?;
+        let made = self.stage.init(&candidate.source, case, [seed, seed ^ 0x5DEE_CE66], rule)?;
         let find = |path: String| -> Result<MadeTensor, Stop> {
             let tensor = made.tensors.iter().find(|tensor| tensor.path == path).ok_or_else(|| unknown(&path))?;
             let read = |blob: &Blob| made.data.read(*blob).map_err(|_| unknown(&path));
             let contents = tensor.blobs.iter().map(read).collect::<Result<_, _>>()?;
             Ok(MadeTensor { contents, path })
         };
-        paths.into_iter().map(find).collect()
+        Ok(Made { rule: Some(made.rule), tensors: paths.into_iter().map(find).collect::<Result<_, _>>()? })
     }
 
-    /// Oracle data with the weights of the reference's own `__init__`, made once a problem.
-    fn initial(&self, problem: &Problem) -> Result<Arc<OracleSet>, Stop> {
+    /// Oracle data with the weights of the reference's own `__init__`, made once a problem and rule.
+    fn initial(&self, problem: &Problem, rule: ChangeRule) -> Result<Arc<OracleSet>, Stop> {
         let mut slot = problem.initial.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(initial) = &*slot {
+        if let Some(initial) = slot.get(&rule) {
             return Ok(Arc::clone(initial));
         }
-        let made = Arc::new(self.oracle(&problem.path, WeightRule::Init { seed: problem.init_seed })?);
-        *slot = Some(Arc::clone(&made));
+        let made = Arc::new(self.oracle(&problem.path, WeightRule::Init { seed: problem.init_seed, rule })?);
+        slot.insert(rule, Arc::clone(&made));
         Ok(made)
+    }
+}
+
+/// What the candidate's `__init__` makes in one case.
+#[derive(Default)]
+struct Made {
+    /// How fixed weights were changed in the last run; none where nothing was asked for.
+    rule: Option<ChangeRule>,
+    tensors: Vec<MadeTensor>,
+}
+
+impl Made {
+    /// Contents by path, of the run that the reference's weights are from.
+    fn constants(&self, initial: Option<&OracleSet>, case: usize) -> BTreeMap<String, Vec<u8>> {
+        let run = initial.map_or(0, |initial| run_of(initial, case));
+        self.tensors.iter().map(|tensor| (tensor.path.clone(), tensor.contents[run].clone())).collect()
     }
 }
 
 /// A tensor that the candidate's `__init__` made.
 struct MadeTensor {
     path: String,
-    /// Under each init seed.
+    /// Under each init seed, and with fixed weights changed.
     contents: Vec<Vec<u8>>,
+}
+
+impl MadeTensor {
+    fn varies(&self) -> bool {
+        self.contents.iter().any(|contents| *contents != self.contents[0])
+    }
+}
+
+/// Which run of the candidate's `__init__` belongs to the reference's: fixed weights stay where the reference does not
+/// work with others.
+fn run_of(initial: &OracleSet, case: usize) -> usize {
+    if initial.data.cases.get(case).is_some_and(|case| case.changed) { CHANGED } else { 0 }
 }
 
 /// Attribute paths of the tensors that `__init__` makes and that reach a step.
@@ -150,10 +203,10 @@ fn constant_paths(trace: &Trace) -> BTreeSet<String> {
         .collect()
 }
 
-/// Whether a tensor holds the values of one of the reference's weights, in whatever shape.
-fn is_weight(tensor: &MadeTensor, initial: &OracleSet) -> bool {
+/// Whether these are the values of one of the reference's weights, in whatever shape.
+fn is_weight(contents: &[u8], initial: &OracleSet) -> bool {
     let trials = initial.data.cases.iter().filter_map(|case| case.trials.first());
-    trials.flat_map(|trial| &trial.state).any(|blob| initial.bytes(*blob) == tensor.contents[0])
+    trials.flat_map(|trial| &trial.state).any(|blob| initial.bytes(*blob) == contents)
 }
 
 fn unknown(path: &str) -> Stop {

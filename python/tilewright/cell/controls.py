@@ -77,7 +77,7 @@ class Controls(Oracle):
         self, case: Case, shape: Shape, regime: str, seed: int, calls: list[dict[str, Any]]
     ) -> dict[str, list[list[Any]]]:
         """Blobs by control, call and expected tensor."""
-        weights = Weights(self._weight_seed(seed), shape.level, self.device)
+        weights = self._weights(seed, shape.level)
         runners = self._runners(case, weights, calls[0]["expected"]["tensors"])
         results: dict[str, list[list[Any]]] = {}
         docs: list[Any] = []
@@ -157,7 +157,7 @@ class Controls(Oracle):
         return self.others[key]
 
     def _other(self, case: Case, shape: Shape, seed: int, number: int) -> Values:
-        model = reference.build(case, Weights(derive(seed, "weights"), shape.level, self.device))
+        model = reference.build(case, self._weights(seed, shape.level))
         docs, flats = self._inputs(case, seed, 0)
         number = number if self.stochastic else 0
         call = reference.call_native(model, docs, flats, derive(seed, "forward", number), self.device)

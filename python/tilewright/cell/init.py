@@ -1,4 +1,5 @@
-"""Runs a candidate's `__init__` for real, on the CPU, under given seeds, and hands out the tensors that it makes.
+"""Runs a candidate's `__init__` for real, on the CPU, under two seeds, and hands out the tensors that it makes; and
+once more under the first seed, with other numbers in place of fixed weights (`constants`).
 
 The job holds neither inputs nor expected outputs. Its tensors become the constants of a plan, under the same attribute
 paths as the tracer's.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import builtins
 import random
 import sys
+from collections import Counter
 from typing import Any
 
 import torch
@@ -17,9 +19,9 @@ from triton.runtime import driver
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
-from . import trace_torch
+from . import constants, trace_torch
 from .trace_conditions import Conditions, install_memory
-from .trace_device import DEVICES, Driver
+from .trace_device import DEVICES, Card, Driver
 from .trace_module import decode, tensors_of
 from .trace_record import DTYPES
 from .trace_source import Source, error
@@ -59,9 +61,12 @@ def _cpu(device: Any) -> Any:
 
 
 def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
-    """`{source, signature, seeds, data}` to `{tensors: [{path, dtype, shape, blobs: [{offset, nbytes} per seed]}]}`.
+    """`{source, signature, seeds, fixed, rule, data}` to
+    `{rule, tensors: [{path, dtype, shape, blobs: [{offset, nbytes}: one a seed, then with fixed weights changed]}]}`.
 
-    The contiguous bytes of each tensor are written to the file `data`, one blob a seed.
+    `fixed` are the fixed weights of the reference (without them there is no last run), and `rule` says how they are
+    changed (`constants.Change`); without one the job chooses what suits. The contiguous bytes of each tensor are
+    written to the file `data`.
     """
     try:
         source = Source(request["source"], scratch, [])
@@ -82,8 +87,9 @@ def _install() -> None:
     properties = DEVICES[_TARGET["arch"]]
     driver.set_active(Driver(_TARGET, properties))
     trace_torch.hide_devices()
-    trace_torch.install_cuda(trace_torch.Streams(), properties)
-    install_memory(Conditions(), properties, lambda rule, tier, message: None)
+    card = Card(properties)
+    trace_torch.install_cuda(trace_torch.Streams(), card)
+    install_memory(Conditions(), card, lambda rule, tier, message: None)
 
     def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
         raise NotInInit("a kernel is launched in __init__")
@@ -94,19 +100,53 @@ def _install() -> None:
 
 def _collect(source: Source, request: dict[str, Any]) -> dict[str, Any]:
     tensors: dict[str, dict[str, Any]] = {}
-    seeds = request["seeds"]
+    signature, seeds = request["signature"], request["seeds"]
     with open(request["data"], "wb") as data:
-        for seed in seeds:
-            for path, tensor in _construct(source, request["signature"], seed).items():
+
+        def take(made: dict[str, torch.Tensor]) -> None:
+            for path, tensor in made.items():
                 entry = {"path": path, "dtype": DTYPES[tensor.dtype], "shape": list(tensor.shape), "blobs": []}
                 entry = tensors.setdefault(path, entry)
                 entry["blobs"].append(_write(data, tensor))
+
+        written = []
+        for seed in seeds:
+            watch = constants.Watch()
+            take(_construct(source, signature, seed, watch))
+            written.append(watch.made)
+        runs, rule = len(seeds), None
+        if "fixed" in request:
+            wanted = [(digest, parameter) for digest, parameter in request["fixed"]]
+            change = _change(wanted, constants.fixed(*written), seeds[0], request["rule"])
+            take(_construct(source, signature, seeds[0], constants.Watch(change)))
+            runs, rule = runs + 1, change.rule
     # A tensor that exists under some seeds only, or changes its type, has no one value.
-    whole = [t for t in tensors.values() if len(t["blobs"]) == len(seeds) and _one_size(t)]
-    return {"tensors": whole}
+    whole = [t for t in tensors.values() if len(t["blobs"]) == runs and _one_size(t)]
+    return {"rule": rule, "tensors": whole}
 
 
-def _construct(source: Source, signature: dict[str, Any], seed: int) -> dict[str, torch.Tensor]:
+def _change(
+    wanted: list[tuple[str, bool]], made: list[tuple[str, bool]], seed: int, rule: str | None
+) -> constants.Change:
+    """The change of fixed weights that suits what this constructor writes, beside what the reference's writes.
+
+    What the reference does not write, in whatever shape, is a constant of the candidate's own: it stays. So does a
+    buffer in a shape that the reference lacks: it may be a workspace.
+    """
+    known = {digest for digest, _ in wanted}
+    contents = {constants.contents_of(digest) for digest in known}
+    made = [
+        (digest, parameter)
+        for digest, parameter in made
+        if (constants.contents_of(digest) in contents if parameter else digest in known)
+    ]
+    if rule is None:
+        rule = constants.EACH if Counter(made) == Counter(wanted) else constants.SAME
+    parameters = [digest for digest, parameter in made if parameter]
+    return constants.Change(rule, seed, parameters, [digest for digest, parameter in made if not parameter])
+
+
+def _construct(source: Source, signature: dict[str, Any], seed: int, watch: constants.Watch) -> dict[str, torch.Tensor]:
     """The module's tensors under a seed, set immediately before the constructor as evaluators do."""
     with _CpuForCuda():
         _seed(seed)
@@ -118,7 +158,8 @@ def _construct(source: Source, signature: dict[str, Any], seed: int) -> dict[str
         args = [decode(v, _no_tensor) for v in signature["init_args"]]
         kwargs = {k: decode(v, _no_tensor) for k, v in signature["init_kwargs"]}
         _seed(seed)
-        module = namespace["ModelNew"](*args, **kwargs)
+        with watch:
+            module = namespace["ModelNew"](*args, **kwargs)
     return {path: t for path, t, _ in tensors_of(module, namespace) if t.dtype in DTYPES and t.device.type == "cpu"}
 
 

@@ -1,6 +1,7 @@
 """Handler `oracle`: inputs, weights and expected outputs of a problem, per secret seed. Trusted code.
 
-Request: `{problem: path, seed, trials, regimes, device, max_bytes, threads, data: path, state_rule, init_seed}`.
+Request: `{problem: path, seed, trials, regimes, device, max_bytes, threads, data: path, state_rule, init_seed,
+init_rule}`.
 Response: contract `OracleData`, whose blobs lie in the file `data`, or an error document of kind `problem` (the file
 cannot be used), `too-large`, `no-device` or `unsupported`.
 
@@ -15,6 +16,7 @@ A reference that draws random numbers gives, per trial, 16 calls on equal inputs
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -107,6 +109,7 @@ class Oracle:
         self.device: str = request["device"]
         self.max_bytes: int = request["max_bytes"]
         self.init_seed: int | None = request["init_seed"] if request.get("state_rule") == "init" else None
+        self.init_rule: str | None = request.get("init_rule")
         self.data = data
         self.notes: list[str] = []
         self.no_float64: str | None = None
@@ -169,7 +172,12 @@ class Oracle:
         shape = self._first_call(case, size)
         floating = any(ref.startswith(("float", "bfloat")) for ref in _dtypes(shape.signature["args"]))
         trials = [self._trial(case, shape, regime, seed) for regime, seed in self._wanted(case, size, floating)]
-        return {"signature": shape.signature, "trials": [trial for trial in trials if trial is not None]}
+        return {
+            "signature": shape.signature,
+            "trials": [trial for trial in trials if trial is not None],
+            "fixed": case.fixed,
+            "changed": self.init_rule is not None and shape.level > 0,
+        }
 
     def _wanted(self, case: Case, size: Estimate, floating: bool) -> list[tuple[str, int]]:
         """Regime and seed of each trial, as far as the data file's share of `max_bytes` goes."""
@@ -196,13 +204,15 @@ class Oracle:
         seed = derive(self.seed, case.label, "first")
         with _defects(self.path, "get_inputs"):
             docs, flats = self._inputs(case, seed, 0)
+        with _defects(self.path, "Model.__init__"):
+            reference.survey(case, (derive(self.seed, "survey", 0), derive(self.seed, "survey", 1)))
         level, run = self._settle(case, seed, docs, flats)
         with _defects(self.path, "Model.forward"):
             outputs = _checked_outputs(run)
         if run.drew:
             self.stochastic = True
         else:
-            weights = Weights(self._weight_seed(seed), level, self.device)
+            weights = self._weights(seed, level)
             # Not kept: results can be large.
             _require_repeatable(outputs, self._call(case, weights, docs, flats, seed))
         if self.stochastic:
@@ -216,12 +226,10 @@ class Oracle:
 
     def _settle(self, case: Case, seed: int, docs: list[Any], flats: list[torch.Tensor]) -> tuple[int, Run]:
         """The largest perturbation of the weights under which the reference still works."""
-        if self.init_seed is not None:
-            return 0, self._call(case, Weights(self.init_seed, 0, self.device), docs, flats, seed)
         usable: tuple[int, Run] | None = None
-        for level in (2, 1, 0):
+        for level in (2, 1, 0) if self.init_seed is None else (1, 0):
             try:
-                run = self._call(case, Weights(self._weight_seed(seed), level, self.device), docs, flats, seed)
+                run = self._call(case, self._weights(seed, level), docs, flats, seed)
                 if reference.all_finite(run):
                     return self._advanced(case, seed, docs, flats, run) if level == 2 else (level, run)
                 usable = usable or (level, run)
@@ -237,7 +245,7 @@ class Oracle:
         case.counters = reference.counters(run)
         if case.counters:
             with contextlib.suppress(Defect):
-                later = self._call(case, Weights(self._weight_seed(seed), 3, self.device), docs, flats, seed)
+                later = self._call(case, self._weights(seed, 3), docs, flats, seed)
                 if reference.all_finite(later):
                     return 3, later
         return 2, run
@@ -257,7 +265,7 @@ class Oracle:
         if not any(t.is_floating_point() for t in reference.output_tensors(native.output).values()):
             return None
         try:
-            model = reference.widen(reference.build(case, Weights(self._weight_seed(seed), level, self.device)))
+            model = reference.widen(reference.build(case, self._weights(seed, level)))
             wide = reference.call_wide(model, docs, flats, derive(seed, "forward", 0), self.device)
             return reference.disagreement(native, wide)
         except Exception as error:
@@ -267,7 +275,7 @@ class Oracle:
         self, case: Case, seed: int, level: int, docs: list[Any], flats: list[torch.Tensor], outputs: dict[str, Any]
     ) -> None:
         """A reference whose outputs are the same for several different inputs cannot tell right from wrong."""
-        weights = Weights(self._weight_seed(seed), level, self.device)
+        weights = self._weights(seed, level)
         for other in range(1, 4):
             with _defects(self.path, "get_inputs"):
                 fresh_docs, fresh = self._inputs(case, seed, other)
@@ -284,7 +292,7 @@ class Oracle:
         raise Defect("the reference ignores its inputs: its outputs are equal for different ones")
 
     def _signature(self, case: Case, level: int, docs: list[Any], flats: list[torch.Tensor]) -> dict[str, Any]:
-        model = reference.build(case, Weights(self.init_seed or 0, level, "cpu"))
+        model = reference.build(case, dataclasses.replace(self._weights(0, level), device="cpu"))
         state = reference.state_of(model)
         return {
             "case": case.label,
@@ -310,9 +318,12 @@ class Oracle:
 
     def _trial(self, case: Case, shape: Shape, regime: str, seed: int) -> dict[str, Any] | None:
         """One trial's document; None, with a note, for a regime that says nothing."""
-        weights = Weights(self._weight_seed(seed), shape.level, self.device)
-        native = reference.build(case, weights)
-        wide = reference.widen(reference.build(case, weights)) if self.no_float64 is None else None
+        weights = self._weights(seed, shape.level)
+        if regime in ("constant-rows", "mixed-rows") and shape.estimate.ties:
+            self.notes.append(f"value regime {regime} says nothing: torch may order equal elements in any way")
+            return None
+        how = self._how(case, shape, regime, seed, weights)
+        native, wide = self._models(case, weights)
         state = [self.data.write(value) for value in reference.state_of(native).values()]
         calls: list[dict[str, Any]] = []
         blobs: list[dict[str, int]] = []
@@ -322,7 +333,7 @@ class Oracle:
                 docs, flats = self._inputs(case, seed, number)
                 if docs != shape.signature["args"]:
                     raise Defect(f"{self.path}: get_inputs gives other shapes, layouts or numbers on each call")
-                if regime != "seed" and not oracle_regime.apply(regime, docs, flats):
+                if regime != "seed" and not oracle_regime.apply(regime, docs, flats, **how):
                     self.notes.append(f"value regime {regime} changes nothing or leaves the range of the dtype")
                     return None
             forward = derive(seed, "forward", number)
@@ -337,6 +348,29 @@ class Oracle:
             calls.append({"inputs": blobs, "expected": expected})
             del outcome  # before the next call makes its own results: they can be large
         return {"regime": regime, "seed": seed, "state": state, "calls": calls}
+
+    def _models(self, case: Case, weights: Weights) -> tuple[Any, Any]:
+        """The module, and its counterpart in float64 if there is one."""
+        native = reference.build(case, weights)
+        return native, reference.widen(reference.build(case, weights)) if self.no_float64 is None else None
+
+    def _how(self, case: Case, shape: Shape, regime: str, seed: int, weights: Weights) -> dict[str, Any]:
+        """The factor or the kinds of rows that the reference stands, for the regimes that have such."""
+        if self.no_float64 is not None or regime not in ("large", "mixed-rows"):
+            return {}
+
+        def stands(**how: Any) -> bool:
+            docs, flats = self._inputs(case, seed, 0)
+            changed = docs == shape.signature["args"] and oracle_regime.apply(regime, docs, flats, **how)
+            forward = derive(seed, "forward", 0)
+            outcome = changed and self._both(*self._models(case, weights), docs, flats, forward, regime)
+            return isinstance(outcome, tuple)
+
+        if regime == "large":
+            first = next((factor for factor in oracle_regime.LARGE if stands(factor=factor)), None)
+            return {} if first is None else {"factor": first}
+        kinds = [kind for kind in oracle_regime.KINDS if stands(kinds=[kind])]
+        return {"kinds": kinds}
 
     def _both(
         self, native: Any, wide: Any, docs: list[Any], flats: list[torch.Tensor], seed: int, regime: str
@@ -375,8 +409,11 @@ class Oracle:
         docs = [encode(value, storages.add) for value in case.inputs()]
         return docs, [flat.cpu() for flat in storages.flats]
 
-    def _weight_seed(self, seed: int) -> int:
-        return derive(seed, "weights") if self.init_seed is None else self.init_seed
+    def _weights(self, seed: int, level: int) -> Weights:
+        """Weights of a trial, or those of the constructor under the init seed, which have levels 0 and 1."""
+        if self.init_seed is None:
+            return Weights(derive(seed, "weights"), level, self.device)
+        return Weights(self.init_seed, 0, self.device, self.init_rule if level > 0 else None)
 
 
 def _dtypes(docs: list[Any]) -> Iterator[str]:

@@ -69,6 +69,9 @@ CHOICES = frozenset(
 )
 """Operations that move what their arguments in SELECTORS say: moves as long as no input or weight decides it."""
 
+UNORDERED = frozenset(("sort", "topk", "kthvalue", "median", "nanmedian", "mode"))
+"""Operations that may give equal elements in any order, unless they are asked to be stable."""
+
 SELECTORS = frozenset(("index", "indices", "condition", "mask"))
 
 
@@ -85,6 +88,8 @@ class Estimate:
     """Float64 results: of floating outputs, and of inputs and state that the call modifies."""
     peak: int = 0
     """Largest sum of storages alive at once."""
+    ties: bool = False
+    """Whether torch leaves open which of several equal elements the call picks."""
     copy_only: dict[str, bool] = field(default_factory=dict)
     """By path of an output, such as `output[0]`: whether the reference only moves data there."""
 
@@ -109,6 +114,7 @@ class _Watch(TorchDispatchMode):
         # Storages whose contents depend on an input or on state.
         self.data: set[int] = set()
         self.written: set[int] = set()
+        self.ties = False
         self.total = 0
         self.peak = 0
         # Fake storages cost nothing: kept, so that no key is used twice.
@@ -116,6 +122,7 @@ class _Watch(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
+        self.ties |= func._overloadpacket.__name__ in UNORDERED and not (kwargs or {}).get("stable")
         before = {_key(t) for t in tree_leaves((args, kwargs or {})) if isinstance(t, torch.Tensor)}
         moves = func._overloadpacket.__name__ in MOVES or func.is_view or self._chooses(func, args, kwargs or {})
         data = any(key in self.data for key in before)
@@ -218,6 +225,7 @@ def _run(case: Case, watch: _Watch) -> Estimate:
     found.wide = sum(8 * tensor.numel() for tensor in outputs if tensor.is_floating_point())
     found.wide += sum(8 * _bytes(tensor) // tensor.element_size() for tensor in modified if tensor.is_floating_point())
     found.peak = watch.peak
+    found.ties = watch.ties
     return found
 
 

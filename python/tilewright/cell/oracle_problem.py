@@ -14,10 +14,11 @@ import linecache
 import sys
 import traceback
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch.nn.parameter import UninitializedTensorMixin
 
 MAX_SOURCE = 4 << 20
 """Bytes of a problem file; larger ones are no problem files."""
@@ -43,6 +44,10 @@ class Case:
     init_kwargs: dict[str, Any]
     counters: frozenset[str] = frozenset()
     """Names of the state's counters, once it is known that the reference works wherever they start."""
+    fixed: list[tuple[str, bool]] = field(default_factory=list)
+    """The weights that the constructor writes as fixed numbers, as `constants.Watch` has them."""
+    loose: frozenset[str] = frozenset()
+    """Names of parameters that say too little as they are: fixed numbers, and copies of others."""
 
     @property
     def training(self) -> bool:
@@ -53,7 +58,17 @@ class Case:
         model = self.module.Model(*self.init_args, **self.init_kwargs)
         if not isinstance(model, torch.nn.Module):
             raise ProblemError("problem", f"{self.path}: Model is not a torch.nn.Module")
+        if any(isinstance(tensor, UninitializedTensorMixin) for tensor in (*model.parameters(), *model.buffers())):
+            self._materialise(model)
         return model.train(self.training)
+
+    def _materialise(self, model: torch.nn.Module) -> None:
+        """Let lazy modules find their sizes: one call, on inputs that take nothing from the weights' generator."""
+        state = torch.get_rng_state()
+        args = self.inputs()
+        torch.set_rng_state(state)
+        with torch.no_grad():
+            model(*args)
 
     def inputs(self) -> list[Any]:
         """Fresh arguments of `forward`."""

@@ -7,6 +7,7 @@ import hashlib
 import math
 import random
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+from tilewright.cell import constants
 from tilewright.cell.oracle_problem import Case
 from tilewright.cell.oracle_values import contiguous_strides, decode, dtype_name, encode, tensor_bytes, widened
 
@@ -75,45 +77,76 @@ class Weights:
     seed: int
     """Seed of the initialisation and of the perturbation."""
     level: int
-    """0: as `__init__` made them; 1: constant parameters perturbed; 2: constant buffers too; 3: counters too."""
+    """0: as `__init__` made them; 1: loose parameters changed; 2: buffers of one number too; 3: counters too."""
     device: str
+    rule: str | None = None
+    """For candidates that make their weights themselves: how fixed weights are changed while `__init__` runs."""
 
 
 def build(case: Case, weights: Weights) -> torch.nn.Module:
     """A module with these weights."""
     pin()
     seed_all(weights.seed)
-    model = case.build()
+    with _changing(case, weights):
+        model = case.build()
     pin()
     if weights.level > 0:
-        perturb(model, torch.Generator().manual_seed(derive(weights.seed, "perturb")), weights.level)
+        perturb(model, case.loose, torch.Generator().manual_seed(derive(weights.seed, "perturb")), weights.level)
     if weights.level > 2:
         advance(model, case.counters, derive(weights.seed, "counters"))
     return model.to(weights.device)
 
 
-def perturb(model: torch.nn.Module, generator: torch.Generator, level: int) -> None:
-    """Change floating parameters (and, from level 2, buffers) whose elements are all equal.
+def _changing(case: Case, weights: Weights) -> AbstractContextManager[object]:
+    if weights.rule is None:
+        return nullcontext()
+    parameters = [digest for digest, parameter in case.fixed if parameter]
+    buffers = [digest for digest, parameter in case.fixed if not parameter]
+    return constants.Watch(constants.Change(weights.rule, weights.seed, parameters, buffers))
 
-    A bias of zeros or a scale of ones hides a candidate that leaves it out. Signs are kept, so that variances and
-    scales stay positive; uninitialised (non-finite) parameters get small values.
+
+def survey(case: Case, seeds: tuple[int, int]) -> None:
+    """Find the case's fixed weights and its loose parameters, by building the module under two seeds."""
+    made, states = [], []
+    for seed in seeds:
+        pin()
+        seed_all(seed)
+        with constants.Watch() as watch:
+            model = case.build()
+        made.append(watch.made)
+        states.append({name: constants.digest_of(p) for name, p in _floating(model.named_parameters())})
+    case.fixed = constants.fixed(*made)
+    first, second = states
+    seen: set[str] = set()
+    loose = set()
+    for name, digest in first.items():
+        if digest in seen or digest == second.get(name):
+            loose.add(name)
+        seen.add(digest)
+    case.loose = frozenset(loose)
+
+
+def _floating(named: Iterable[tuple[str, torch.Tensor]]) -> list[tuple[str, torch.Tensor]]:
+    return [(name, t.data) for name, t in named if t.is_floating_point() and t.numel() > 0]
+
+
+def perturb(model: torch.nn.Module, loose: frozenset[str], generator: torch.Generator, level: int) -> None:
+    """Change the parameters that are named, and from level 2 persistent buffers whose elements are all equal.
+
+    A bias of zeros, a scale of ones or an identity hides a candidate that leaves it out. Signs are kept, so that
+    variances and scales stay positive; uninitialised (non-finite) parameters get small values. Buffers with a table in
+    them (masks, positions, frequencies) stay: whoever computes them does the same thing.
     """
-    parameters = dict(model.named_parameters())
+    trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    for name, tensor in _floating(model.named_parameters()):
+        if not bool(tensor.isfinite().all()):
+            tensor.copy_(0.1 * torch.randn(tensor.shape, generator=generator, dtype=torch.float32))
+        elif name in loose:
+            constants.vary(tensor, generator, name in trained, "var" in name)
     persistent = model.state_dict().keys()
-    buffers = {name: buffer for name, buffer in model.named_buffers() if name in persistent} if level > 1 else {}
-    for name, tensor in (*parameters.items(), *buffers.items()):
-        if not tensor.is_floating_point() or tensor.numel() == 0:
-            continue
-        noise = torch.rand if _constant(tensor) not in (None, 0.0) else torch.randn
-        values = noise(tensor.shape, generator=generator, dtype=torch.float32).to(tensor.device)
-        constant = _constant(tensor)
-        if name in parameters and not bool(tensor.isfinite().all()):
-            tensor.data.copy_(0.1 * values)
-        elif constant == 0.0:
-            values = 0.25 * values
-            tensor.data.copy_(values.abs() if "var" in name else values)
-        elif constant is not None:
-            tensor.data.copy_(constant * (0.5 + values))
+    for name, tensor in _floating(model.named_buffers()):
+        if level > 1 and name in persistent and constants.one_number(tensor):
+            constants.vary(tensor, generator, positive="var" in name)
 
 
 def counters(run: Run) -> frozenset[str]:
@@ -131,13 +164,6 @@ def advance(model: torch.nn.Module, names: frozenset[str], seed: int) -> None:
         exponent = 6.0 * torch.rand((), generator=generator).item()
         limit = 255 if state[name].dtype.itemsize == 1 else 10**6
         state[name].fill_(min(int(10.0**exponent), limit // 2))
-
-
-def _constant(tensor: torch.Tensor) -> float | None:
-    """The finite value that all elements have, if they have one."""
-    first = tensor.reshape(-1)[0].item()
-    same = bool((tensor == first).all())
-    return float(first) if same and abs(first) != float("inf") else None
 
 
 @dataclass
@@ -323,6 +349,17 @@ def same_bytes(first: torch.Tensor, second: torch.Tensor) -> bool:
     return torch.equal(tensor_bytes(first), tensor_bytes(second))
 
 
+def _overlaps_itself(tensor: torch.Tensor) -> bool:
+    """Whether several elements may be one place in memory, as after `expand`."""
+    axes = sorted((stride, size) for stride, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1)
+    reach = 1
+    for stride, size in axes:
+        if stride < reach:
+            return tensor.numel() > 0
+        reach = stride * size
+    return False
+
+
 def describe_expected(
     native: Run,
     wide: Run | None,
@@ -352,6 +389,9 @@ def describe_expected(
     def output(tensor: torch.Tensor, path: str) -> dict[str, Any]:
         path = f"output{path}"
         alias = owners.get(tensor.untyped_storage()._cdata)
+        if alias is None and _overlaps_itself(tensor):
+            alias = path
+        owners.setdefault(tensor.untyped_storage()._cdata, path)
         add(path, tensor, wide_outputs.get(path), alias, copy_only.get(path, False))
         last = tensors[-1]
         view = {"dtype": last["dtype"], "shape": last["shape"], "strides": contiguous_strides(last["shape"])}

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 
 from tilewright.cell.oracle_reference import is_finite
 
-REGIMES = ("scaled-1e-3", "scaled-1e3", "negative", "constant-rows", "large")
+REGIMES = ("scaled-1e-3", "scaled-1e3", "negative", "constant-rows", "large", "mixed-rows")
+
+LARGE = (100.0, 30.0, 10.0, 3.0)
+"""Factors of the regime `large`; the first that the reference stands is taken."""
+
+KINDS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "low": lambda x: x - 300.0,
+    "far": lambda x: x - 3e4,
+    "zero": torch.zeros_like,
+    "tiny": lambda x: x * 1e-13,
+}
+"""What becomes of the rows of the regime `mixed-rows`, in turn."""
+
+PIECES = 8
+"""Rows that a tensor of one dimension is taken to have."""
 
 
-def apply(regime: str, docs: list[Any], flats: list[torch.Tensor]) -> bool:
-    """Change the floating storages in place; False where nothing changed or a value left the dtype's range."""
+def apply(
+    regime: str, docs: list[Any], flats: list[torch.Tensor], factor: float = LARGE[0], kinds: Sequence[str] = ()
+) -> bool:
+    """Change the floating storages in place; False where nothing changed or a value left the dtype's range.
+
+    `factor` is that of the regime `large`, `kinds` those of `mixed-rows`.
+    """
     floats = [flat for flat in flats if flat.is_floating_point() and flat.numel() > 0]
     if not floats:
         return False
@@ -23,12 +43,15 @@ def apply(regime: str, docs: list[Any], flats: list[torch.Tensor]) -> bool:
         case "scaled-1e3":
             _map(floats, lambda x: x * 1e3)
         case "large":
-            _map(floats, lambda x: x * 100)
+            _map(floats, lambda x: x * factor)
         case "negative":
             _map(floats, lambda x: -x.abs())
         case "constant-rows":
-            for doc in docs:
-                _constant_rows(doc, flats)
+            for view in _rows(docs, flats):
+                view.copy_(view[..., :1].clone().expand(view.shape))
+        case "mixed-rows":
+            for view in _rows(docs, flats) if kinds else ():
+                _mix(view, kinds)
         case _:
             raise ValueError(f"unknown value regime {regime!r}")
     finite = all(is_finite(flat) for flat in floats)
@@ -42,15 +65,35 @@ def _map(floats: list[torch.Tensor], change: Any) -> None:
         flat.copy_(change(wide).to(flat.dtype))
 
 
-def _constant_rows(doc: dict[str, Any], flats: list[torch.Tensor]) -> None:
-    """Every row (last dimension) of a tensor becomes its first element."""
-    if doc["kind"] == "tensor":
-        flat = flats[doc["buffer"]]
-        shape, strides = doc["shape"], doc["strides"]
-        if not flat.is_floating_point() or not shape or 0 in shape or 0 in strides:
-            return
-        view = flat.as_strided(shape, strides, doc["offset"] // flat.element_size())
-        view.copy_(view[..., :1].clone().expand(shape))
-        return
-    for item in doc.get("items", []):
-        _constant_rows(item[1] if doc["kind"] == "dict" else item, flats)
+def _rows(docs: list[Any], flats: list[torch.Tensor]) -> Iterator[torch.Tensor]:
+    """The floating tensors that have rows (the last dimension) and may be written."""
+    for doc in docs:
+        if doc["kind"] == "tensor":
+            flat = flats[doc["buffer"]]
+            shape, strides = doc["shape"], doc["strides"]
+            if flat.is_floating_point() and shape and 0 not in shape and 0 not in strides:
+                yield flat.as_strided(shape, strides, doc["offset"] // flat.element_size())
+            continue
+        items = doc.get("items", [])
+        yield from _rows([item[1] for item in items] if doc["kind"] == "dict" else items, flats)
+
+
+def _mix(view: torch.Tensor, kinds: Sequence[str]) -> None:
+    """Give the rows of a tensor the kinds in turn; the pieces of one that has a single dimension."""
+    if view.dim() == 1:
+        rows = list(view.tensor_split(PIECES))
+        groups = [rows[number :: len(kinds)] for number in range(len(kinds))]
+    else:
+        numbers = torch.arange(view[..., 0].numel()).reshape(view.shape[:-1]) % len(kinds)
+        groups = [numbers == number for number in range(len(kinds))]
+    for kind, group in zip(kinds, groups, strict=True):
+        if isinstance(group, list):
+            for row in group:
+                row.copy_(_changed(row, kind))
+        else:
+            view[group] = _changed(view[group], kind)
+
+
+def _changed(rows: torch.Tensor, kind: str) -> torch.Tensor:
+    wide = rows.to(torch.promote_types(rows.dtype, torch.float32)) if rows.dtype.itemsize > 1 else rows.float()
+    return KINDS[kind](wide).to(rows.dtype)

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod common;
+mod joint;
 #[cfg(test)]
 mod precision;
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Standard output that takes no more, and input that is no file: a clean end each.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs::{self, File};
 use std::process::{Command as Process, Stdio};
 use std::time::Duration;

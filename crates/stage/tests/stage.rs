@@ -15,21 +15,16 @@ static ZYGOTE: LazyLock<Arc<Zygote>> = LazyLock::new(|| {
     Arc::new(Zygote::start(ZygoteOptions::new(python)).expect("a zygote"))
 });
 
-/// Counts the jobs that get through, and their processor time.
+/// Counts the jobs that get through.
 #[derive(Default)]
 struct Counted {
     jobs: AtomicUsize,
-    cpu_microseconds: AtomicUsize,
-    max_rss_kb: AtomicUsize,
 }
 
 impl Runner for Counted {
     fn run(&self, job: &Job) -> Result<Outcome, CellError> {
         self.jobs.fetch_add(1, Ordering::Relaxed);
-        let outcome = ZYGOTE.run(job)?;
-        self.cpu_microseconds.fetch_add((outcome.cpu_seconds * 1e6) as usize, Ordering::Relaxed);
-        self.max_rss_kb.fetch_max(outcome.max_rss_kb as usize, Ordering::Relaxed);
-        Ok(outcome)
+        ZYGOTE.run(job)
     }
 
     fn versions(&self) -> (String, String) {
@@ -408,32 +403,4 @@ def get_inputs():
 ";
     let request = OracleRequest { threads: 2, ..fixture.problem(problem) };
     assert_eq!(fixture.stage.oracle(&request).unwrap().defect, None);
-}
-
-/// `cargo test -p tilewright-stage --test stage -- --ignored --nocapture`: how long each step takes.
-#[test]
-#[ignore = "measures"]
-fn measure_compiling() {
-    let fixture = Fixture::new();
-    let time = |what: &str, jobs: usize, run: &dyn Fn()| {
-        let start = std::time::Instant::now();
-        let before = fixture.jobs.cpu_microseconds.load(Ordering::Relaxed);
-        run();
-        let wall = start.elapsed().as_secs_f64() * 1e3 / jobs as f64;
-        let cpu = (fixture.jobs.cpu_microseconds.load(Ordering::Relaxed) - before) as f64 / 1e3 / jobs as f64;
-        println!("{what}: {wall:.1} ms a kernel, of which {cpu:.1} ms on a processor");
-    };
-    let specs: Vec<_> = (0..20)
-        .map(|i| KernelSpec {
-            options: LaunchOptions { num_stages: i + 1, ..Default::default() },
-            ..spec(1 << (5 + i % 6))
-        })
-        .collect();
-    fixture.stage.compile(MODULE, &spec(64), &target()).unwrap();
-    time("TTIR", 20, &|| specs.iter().for_each(|spec| drop(fixture.stage.ttir(MODULE, spec, &target()).unwrap())));
-    time("binary, TTIR cached", 20, &|| drop(fixture.stage.compile_all(MODULE, &specs, &target(), 1)));
-    time("both cached", 20, &|| drop(fixture.stage.compile_all(MODULE, &specs, &target(), 1)));
-    let moved = MODULE.replace("x * 2", "x * 3");
-    time("both, two at a time", 20, &|| drop(fixture.stage.compile_all(&moved, &specs, &target(), 2)));
-    println!("largest process: {} MiB", fixture.jobs.max_rss_kb.load(Ordering::Relaxed) >> 10);
 }

@@ -408,3 +408,23 @@ def test_the_rest_of_torch_cuda() -> None:
         with torch.autocast("cuda", dtype=torch.bfloat16):
             assert torch.is_autocast_enabled("cuda")
             assert (torch.ones(2, 2, device="cuda") @ torch.ones(2, 2, device="cuda")).dtype == torch.bfloat16
+
+
+def test_operators_of_a_library() -> None:
+    with tilewright.emulate(cuda=True) as emulation:
+
+        @torch.library.custom_op("tilewright_tests::double", mutates_args=(), device_types="cuda")
+        def double(x: torch.Tensor) -> torch.Tensor:
+            return add(x, x)
+
+        @torch.library.triton_op("tilewright_tests::twice", mutates_args=())
+        def twice(x: torch.Tensor) -> torch.Tensor:
+            out = torch.empty(x.shape, device="cuda")
+            torch.library.wrap_triton(kernels.add_kernel)[(1,)](x, x, out, x.numel(), BLOCK=16)
+            return out
+
+        x = torch.randn(16, device="cuda")
+        assert torch.equal(double(x), 2 * x)
+        assert torch.equal(twice(x), 2 * x)
+        assert twice(x).is_cuda
+    assert emulation.record.launches["add_kernel"] == 3

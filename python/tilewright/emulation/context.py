@@ -25,6 +25,11 @@ def current() -> Emulation:
     return _active[-1]
 
 
+def is_on() -> bool:
+    """Whether there is an emulation."""
+    return bool(_active)
+
+
 @dataclass
 class Record:
     """What happened within an emulation."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -300,6 +302,8 @@ def _install_library(patches: Patches) -> None:
         key = f"{self.ns}::{name} {host}"
         if key in added:
             return None
+        if isinstance(fn, FunctionType) and fn is not torch.library.fallthrough_kernel:
+            fn = _within(fn)
         result = real(self, name, fn, dispatch_key, **kwargs)
         if host != dispatch_key:
             with contextlib.suppress(RuntimeError):
@@ -308,3 +312,15 @@ def _install_library(patches: Patches) -> None:
         return result
 
     patches.set(torch.library.Library, "impl", impl)
+
+
+def _within(fn: Any) -> Any:
+    """An implementation that sees the GPU: torch leaves out the modes around a call of its operator."""
+    from . import context
+
+    @functools.wraps(fn)
+    def inside(*args: Any, **kwargs: Any) -> Any:
+        with context.current().mode if context.is_on() else contextlib.nullcontext():
+            return fn(*args, **kwargs)
+
+    return inside

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes one target for some seconds, from the files of this repository.
-#   fuzz/run.sh parse|analyse|ttir SECONDS
+#   fuzz/run.sh parse|analyse|ttir|emulate SECONDS
 set -euo pipefail
 cd "$(dirname "$0")"
 target=$1 seconds=$2

@@ -1,5 +1,7 @@
 //! What must hold of any input, and candidates made from pieces of real ones.
 
+pub mod kernel;
+
 use arbitrary::{Arbitrary, Unstructured};
 use tilewright_screen::{Cut, ScreenError, ascend, cut, decode, unscreened};
 

@@ -34,7 +34,7 @@ def ran(source: str, *args: Any) -> set[str]:
     source = textwrap.dedent(source)
     calls = places(source)
     code = compile(source, "candidate.py", "exec")
-    coverage = Coverage(code, calls)
+    coverage = Coverage(code, ast.parse(source), calls)
     namespace: dict[str, Any] = {}
     with coverage.watching():
         exec(code, namespace)
@@ -103,7 +103,7 @@ def test_code_that_a_file_makes_itself_counts_for_nothing():
     source = "def f(a):\n    return abs(a) if a else min(a, 1)\n"
     calls = places(source)
     code = compile(source, "candidate.py", "exec")
-    coverage = Coverage(code, calls)
+    coverage = Coverage(code, ast.parse(source), calls)
     copied = compile(source, "candidate.py", "exec")
     inner = next(c for c in copied.co_consts if isinstance(c, types.CodeType))
     with coverage.watching():
@@ -136,3 +136,54 @@ def test_a_trace_says_which_calls_ran(text: str):
     response = traced(source, signature_of([X]), calls=calls)
     assert "plans" in response, response
     assert (text in {calls[index]["text"] for index in response["ran"]}) == (text != "torch.relu(x)")
+
+
+def ways(source: str, test: str, *args: Any) -> set[str]:
+    """Which ways of the `if` with this test `f(*args)` went: its body, past it."""
+    source = textwrap.dedent(source)
+    tree = ast.parse(source)
+    node = next(node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == test)
+    body = ast.copy_location(ast.Expr(), node.body[0])
+    body.end_lineno, body.end_col_offset = node.body[-1].end_lineno, node.body[-1].end_col_offset
+    places = [("branch", body), ("otherwise", node.test)]
+    calls = [
+        {"line": n.lineno, "column": n.col_offset, "end_line": n.end_lineno, "end_column": n.end_col_offset, "what": w}
+        for w, n in places
+    ]
+    code = compile(source, "candidate.py", "exec")
+    coverage = Coverage(code, tree, calls)
+    namespace: dict[str, Any] = {}
+    with coverage.watching():
+        exec(code, namespace)
+        namespace["f"](*args)
+    return {places[index][0] for index in coverage.ran()}
+
+
+def test_ways_of_an_if_without_else():
+    early = """
+    def f(a, b):
+        if a and b > 1:
+            return 1
+        return 2
+    """
+    assert ways(early, "a and b > 1", 1, 2) == {"branch"}
+    assert ways(early, "a and b > 1", 0, 2) == {"otherwise"}
+    assert ways(early, "a and b > 1", 1, 0) == {"otherwise"}
+    nested = """
+    def f(a, b):
+        for i in range(2):
+            if a == i:
+                if b:
+                    c = 1
+        try:
+            if a.missing:
+                c = 3
+        except AttributeError:
+            c = 4
+        return a
+    """
+    assert ways(nested, "a == i", 7, 0) == {"otherwise"}
+    assert ways(nested, "a == i", 1, 0) == {"branch", "otherwise"}
+    assert ways(nested, "b", 1, 0) == {"otherwise"}
+    assert ways(nested, "b", 7, 0) == set()
+    assert ways(nested, "a.missing", 1, 0) == set()

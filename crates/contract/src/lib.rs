@@ -25,7 +25,7 @@ pub use finding::{Finding, Tier};
 pub use kernel::{CompiledKernel, Constexpr, KernelSpec, LaunchOptions, Param, Resources, Target};
 pub use launch::{LaunchReport, TensorSummary};
 pub use number::Number;
-pub use open_call::OpenCall;
+pub use open_call::{OpenCall, Watched};
 pub use opinion::{Opinion, OpinionAnswer, OpinionRole};
 pub use plan::{Arg, Buffer, BufferSource, Choice, Distribution, Plan, PlanError, Step};
 pub use problem::{
@@ -35,7 +35,9 @@ pub use profile::{Golden, NonFinite, Profile, ProfileError, Rule, Tolerance};
 pub use sanitize::{Deed, Hazard, HazardKind, Party, SanitizeOutcome, SanitizeReport, Stopped};
 pub use screen::{ScreenedFile, Screening};
 pub use tensor::{TensorRef, Value, View};
-pub use timing::{BaselineKind, BaselineTime, ConfigurationTime, DeviceState, Estimate, LaunchTime, Limit, Timing, Work};
+pub use timing::{
+    BaselineKind, BaselineTime, ConfigurationTime, DeviceState, Estimate, LaunchTime, Limit, Timing, Work,
+};
 pub use verdict::{
     CandidateId, Fault, LaunchCost, Metrics, ProfileOutcome, Reason, StageTime, Trust, Verdict, VerdictKind, Worst,
 };

@@ -18,14 +18,32 @@ pub struct OpenCall {
     pub text: String,
     /// It may call a torch function that is known to compute, so it is refused whether or not a trace ran it.
     pub certain: bool,
+    /// What at this place must have been seen.
+    #[serde(default)]
+    pub what: Watched,
+}
+
+/// What a trace must have seen at a place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Watched {
+    /// This call or operator ran.
+    #[default]
+    Call,
+    /// A statement or expression of this branch ran.
+    Branch,
+    /// The test of an `if` that has no `else` failed.
+    Otherwise,
 }
 
 impl OpenCall {
     /// The call as a finding that refuses the candidate.
     pub fn unproven(&self) -> Finding {
-        let why = match self.certain {
-            true => "may call a torch function that computes",
-            false => "was run by no trace, and it may compute outside of a kernel",
+        let why = match (self.certain, self.what) {
+            (true, _) => "may call a torch function that computes, where evaluators differ",
+            (_, Watched::Call) => "was run by no trace: it may compute outside of a kernel, or launch something else",
+            (_, Watched::Branch) => "was taken by no trace, and whether it is depends on more than the signature",
+            (_, Watched::Otherwise) => "held in every trace, and whether it does depends on more than the signature",
         };
         Finding {
             rule: "unproven-branch".into(),

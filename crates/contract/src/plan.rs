@@ -124,6 +124,23 @@ pub enum Distribution {
     Bernoulli { p: f64 },
 }
 
+impl Plan {
+    /// Whether this is what `forward` does on the target once everything is tuned, in some configuration.
+    pub fn is_usual(&self) -> bool {
+        !self.choices.iter().any(Choice::is_circumstance)
+    }
+}
+
+impl Choice {
+    /// Name of a choice that is no autotuner's: `config` says in what circumstances `forward` makes this plan, such as
+    /// on another device. It must be right there too.
+    pub const CIRCUMSTANCE: &str = "(circumstance)";
+
+    pub fn is_circumstance(&self) -> bool {
+        self.function == Self::CIRCUMSTANCE
+    }
+}
+
 /// The configuration that a trace took at one autotuned launch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Choice {

@@ -23,7 +23,28 @@ impl From<Number> for Element {
     }
 }
 
+impl std::fmt::Display for Element {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Int(i) => write!(f, "{i}"),
+            Self::Unsigned(u) => write!(f, "{u}"),
+            Self::Float(x) => write!(f, "{x}"),
+        }
+    }
+}
+
 impl Element {
+    /// Whether both are the same number.
+    pub(crate) fn equals(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Float(a), Self::Float(b)) => a == b,
+            (Self::Float(f), whole) | (whole, Self::Float(f)) => f.fract() == 0.0 && f == whole.as_f64(),
+            (Self::Unsigned(a), Self::Unsigned(b)) => a == b,
+            (Self::Unsigned(u), Self::Int(i)) | (Self::Int(i), Self::Unsigned(u)) => u64::try_from(i) == Ok(u),
+            (Self::Int(a), Self::Int(b)) => a == b,
+        }
+    }
+
     fn as_f64(self) -> f64 {
         match self {
             Self::Int(i) => i as f64,

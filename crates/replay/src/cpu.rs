@@ -5,7 +5,7 @@ use tilewright_contract::{Arg, BufferSource, CompiledKernel, LaunchCost, Number,
 use tilewright_emulate as emulate;
 use tilewright_emulate::{AllocId, DefectKind, Init, Kernel, Limits, Memory};
 
-use crate::host::{Written, draw_seed, evaluate};
+use crate::host::{Written, changed, draw_seed, evaluate};
 use crate::program::is_contiguous;
 use crate::run::{Defective, Fault, FaultKind, Run, RunResult, writer};
 use crate::survey::{self, Launch, Survey};
@@ -162,6 +162,17 @@ impl<'a> Session<'a> {
             Step::Fill { dst, .. } => vec![writer::CONSTANT; dst.view.numel() as usize],
             _ => Vec::new(),
         };
+        if let Step::Copy { src, dst, line } = step
+            && *line > 0
+        {
+            let shadow = self.memory.shadow(self.buffers[src.buffer]);
+            let written = |at: usize| shadow[at] != writer::UNWRITTEN;
+            if let Some((before, after)) = changed(&src.view, source(src.buffer), &dst.view, written) {
+                let (from, to) = (src.view.dtype.name(), dst.view.dtype.name());
+                let message = format!("torch's conversion from {from} to {to} computes: it makes {after} of {before}");
+                return Err(Fault { line: Some(*line), ..Fault::new(FaultKind::TorchComputes, message) });
+            }
+        }
         if let Some(Written { dst, bytes }) = evaluate(step, number, self.run.seed, source)? {
             self.store(dst, &bytes, &writers);
         }

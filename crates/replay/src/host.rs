@@ -3,7 +3,7 @@
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, Normal};
-use tilewright_contract::{Distribution, Number, Step, TensorRef, View};
+use tilewright_contract::{Distribution, Dtype, Number, Step, TensorRef, View};
 
 use crate::convert::{Element, read, write};
 use crate::run::{Fault, FaultKind};
@@ -44,6 +44,28 @@ fn converted(src: &View, bytes: &[u8], dst: &View) -> Vec<u8> {
     }
     let size = src.dtype.size() as usize;
     elements(dst, src.offsets().map(|at| read(src.dtype, &bytes[at..at + size])))
+}
+
+/// The first element that a copy changes as it makes an integer or a bool of it, before and after: torch then truncates,
+/// tests for zero or takes a remainder, which is arithmetic. Rounding to another float is not. `counts` says of which
+/// offsets of the source.
+pub(crate) fn changed(
+    src: &View,
+    bytes: &[u8],
+    dst: &View,
+    counts: impl Fn(usize) -> bool,
+) -> Option<(String, String)> {
+    if src.dtype == dst.dtype || dst.dtype.is_float() || src.dtype == Dtype::Bool {
+        return None;
+    }
+    let mut slot = [0; 8];
+    let slot = &mut slot[..dst.dtype.size() as usize];
+    src.offsets().filter(|&at| counts(at)).find_map(|at| {
+        let before = read(src.dtype, &bytes[at..at + src.dtype.size() as usize]);
+        write(dst.dtype, before, slot);
+        let after = read(dst.dtype, slot);
+        (!before.equals(after)).then(|| (before.to_string(), after.to_string()))
+    })
 }
 
 fn filled(dst: &TensorRef, values: impl Iterator<Item = Element>) -> Written<'_> {
@@ -98,10 +120,28 @@ fn stream(seed: u64, number: u64) -> impl Rng {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_contract::Dtype;
 
     fn tensor(dtype: Dtype, shape: &[u64]) -> TensorRef {
         TensorRef { buffer: 0, view: View::contiguous(dtype, shape) }
+    }
+
+    #[test]
+    fn making_an_integer_of_a_number_that_is_none_changes_it() {
+        let floats: Vec<u8> = [2.0f32, -3.0, 0.25].iter().flat_map(|f| f.to_le_bytes()).collect();
+        let (src, all) = (View::contiguous(Dtype::F32, &[3]), |_| true);
+        let to = |dtype| changed(&src, &floats, &View::contiguous(dtype, &[3]), all);
+        assert_eq!(to(Dtype::I32), Some(("0.25".into(), "0".into())));
+        assert_eq!(to(Dtype::U8), Some(("-3".into(), "253".into())));
+        assert_eq!(to(Dtype::Bool), Some(("2".into(), "1".into())));
+        assert_eq!((to(Dtype::F16), to(Dtype::F64)), (None, None));
+        let whole = View::contiguous(Dtype::F32, &[2]);
+        assert_eq!(changed(&whole, &floats, &View::contiguous(Dtype::I64, &[2]), all), None);
+        // What nothing wrote does not count.
+        assert_eq!(changed(&src, &floats, &View::contiguous(Dtype::I32, &[3]), |at| at < 8), None);
+        let ints: Vec<u8> = [7i64, 256].iter().flat_map(|i| i.to_le_bytes()).collect();
+        let src = View::contiguous(Dtype::I64, &[2]);
+        let to = |dtype| changed(&src, &ints, &View::contiguous(dtype, &[2]), all).map(|pair| pair.1);
+        assert_eq!((to(Dtype::I32), to(Dtype::U8), to(Dtype::F16)), (None, Some("0".into()), None));
     }
 
     fn bytes_of(step: &Step, source: &[u8]) -> Vec<u8> {

@@ -78,6 +78,8 @@ pub enum FaultKind {
     /// The 32-bit arithmetic of an address wrapped around.
     Overflow,
     DivisionByZero,
+    /// A conversion by torch, to integers or bools, changes numbers.
+    TorchComputes,
     /// Programs of one launch access the same memory in no order, and one of them writes.
     Race,
     /// A guard zone beside a buffer was written.

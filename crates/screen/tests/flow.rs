@@ -1,7 +1,9 @@
 //! The flow analysis on the examples in `tests/flow/*.md`.
 //!
 //! A Python block is a candidate. `# certain` or `# open` at the end of a line wants that many open calls to start on
-//! that line, in order (`# certain, open`); `# finds: rule` wants a finding of the analysis. Nothing else may be there.
+//! that line, in order (`# certain, open`); `# branch` and `# otherwise` want a branch that must be taken, and the test of
+//! an `if` that must fail; `# finds: rule` wants a finding of the analysis. Nothing else may be there, but for the launch in
+//! `fast`, which is open wherever `fast(x)` is.
 //! Imports stand before each block, and a kernel and a function `fast(x)` that launches it after it. What is found there,
 //! or about the whole file, is wanted on the block's first line.
 
@@ -9,6 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use tilewright_contract::{OpenCall, Watched};
 use tilewright_screen::cut;
 
 const IMPORTS: &str =
@@ -26,8 +29,12 @@ def fast(x, *rest):
     kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), B=64)
     return out
 ";
+/// The launch in `fast`.
+const LAUNCH: &str = "kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), B=64)";
 const RULES: [&str; 5] =
     ["no-launch-reachable", "result-not-from-launch", "unreached-kernel", "other-inputs-fallback", "set-order"];
+
+const MARKS: [&str; 4] = ["certain", "open", "branch", "otherwise"];
 
 /// Each fenced Python block with its heading.
 fn blocks(text: &str) -> Vec<(String, String)> {
@@ -55,7 +62,7 @@ fn wanted(block: &str) -> Vec<String> {
     for (index, line) in block.lines().enumerate() {
         let Some((_, marks)) = line.split_once("  # ") else { continue };
         for mark in marks.split(", ").map(|mark| mark.trim_start_matches("finds: ")) {
-            if mark == "certain" || mark == "open" || RULES.contains(&mark) {
+            if MARKS.contains(&mark) || RULES.contains(&mark) {
                 found.push(format!("{} {mark}", index + 1));
             }
         }
@@ -71,8 +78,14 @@ fn seen(block: &str) -> Vec<String> {
         line if line as usize > block.lines().count() => 1,
         line => line.max(1),
     };
-    let calls =
-        cut.calls.iter().map(|call| format!("{} {}", line(call.line), if call.certain { "certain" } else { "open" }));
+    let mark = |call: &OpenCall| match (call.certain, call.what) {
+        (true, _) => "certain",
+        (_, Watched::Call) => "open",
+        (_, Watched::Branch) => "branch",
+        (_, Watched::Otherwise) => "otherwise",
+    };
+    let calls = cut.calls.iter().filter(|call| call.certain || !call.text.starts_with(LAUNCH));
+    let calls = calls.map(|call| format!("{} {}", line(call.line), mark(call)));
     let findings = cut.findings.iter().filter(|finding| RULES.contains(&&*finding.rule));
     let mut found: Vec<String> =
         calls.chain(findings.map(|finding| format!("{} {}", line(finding.line), finding.rule))).collect();

@@ -58,7 +58,8 @@ impl Build {
         let own: Vec<(usize, &Plan)> = own.plans.iter().map(|plan| (0, plan)).collect();
         let mut built = compile_plans(verifier, candidate, &own, draft)?;
         let limits: Vec<Option<Stop>> = built.iter().map(|built| exceeded(verifier, built)).collect();
-        let Some(main) = limits.iter().position(Option::is_none) else {
+        let usual = |at: usize| built.get(at).is_some_and(|built| built.plan.is_usual());
+        let Some(main) = (0..limits.len()).find(|&at| limits[at].is_none() && usual(at)) else {
             return Err(limits
                 .into_iter()
                 .flatten()

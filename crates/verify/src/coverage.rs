@@ -20,7 +20,15 @@ mod tests {
     use super::*;
 
     fn call(line: u32, certain: bool) -> OpenCall {
-        OpenCall { line, column: 4, end_line: line, end_column: 9, text: format!("f{line}(x)"), certain }
+        OpenCall {
+            line,
+            column: 4,
+            end_line: line,
+            end_column: 9,
+            text: format!("f{line}(x)"),
+            certain,
+            what: Default::default(),
+        }
     }
 
     fn trace(ran: &[usize]) -> Trace {

@@ -48,6 +48,7 @@ impl From<Fault> for Stop {
             FaultKind::OutOfBounds => (VerdictKind::MemoryFault, "out-of-bounds"),
             FaultKind::Misaligned => (VerdictKind::MemoryFault, "misaligned"),
             FaultKind::UninitialisedRead => (VerdictKind::MemoryFault, "uninitialised-read"),
+            FaultKind::TorchComputes => (VerdictKind::Rejected, "torch-compute"),
             FaultKind::LeftOver => (VerdictKind::Rejected, "hidden-state"),
             FaultKind::Overflow => (VerdictKind::MemoryFault, "offset-overflow"),
             FaultKind::DivisionByZero => (VerdictKind::MemoryFault, "division-by-zero"),

@@ -167,7 +167,9 @@ impl Verifier {
         draft: &mut Draft,
     ) -> Result<Judged, Stop> {
         let oracle = weights.oracle(candidate);
-        let mut tally = Tally::new(self.options.profiles.clone(), Some(POISON));
+        let new_tally = || Tally::new(self.options.profiles.clone(), Some(POISON));
+        // In circumstances of its own a plan must be right too; what is not is told with them.
+        let (mut tally, mut apart) = (new_tally(), Vec::new());
         let trials = trials(build, oracle);
         let outcomes: Vec<_> = draft.stage("replay", || match self.options.device {
             Device::Cpu => parallel(&trials, |trial| self.run_trial(trial, oracle, weights, candidate.deadline)),
@@ -182,10 +184,26 @@ impl Verifier {
             if draft.verdict.costs.is_empty() {
                 draft.verdict.costs.clone_from(&outcome.costs);
             }
-            judging::add(&mut tally, &trial.case.signature.case, trial.trial, &outcome.observations, oracle)?;
+            if trial.built.plan.is_usual() {
+                judging::add(&mut tally, &trial.case.signature.case, trial.trial, &outcome.observations, oracle)?;
+            } else {
+                let mut other = new_tally();
+                judging::add(&mut other, &trial.case.signature.case, trial.trial, &outcome.observations, oracle)?;
+                apart.push((trial, other));
+            }
+        }
+        let mut judged = tally.finish();
+        let apart = if judged.pass { apart } else { Vec::new() };
+        for (trial, other) in apart {
+            let mut other = other.finish();
+            if !other.pass {
+                let stop = Stop { kind: VerdictKind::Incorrect, reasons: std::mem::take(&mut other.reasons) };
+                judged = Judged { reasons: trial.place(stop).reasons, ..other };
+                break;
+            }
         }
         draft.spent("judge", start.elapsed().as_secs_f64(), false);
-        Ok(tally.finish())
+        Ok(judged)
     }
 
     /// A GPU does not tell who wrote an element, nor that a read went astray inside its own memory: the smallest case
@@ -292,8 +310,11 @@ impl TrialOf<'_> {
 
     /// The autotune configuration, where it is not the first.
     fn configuration(&self) -> Option<String> {
-        let choice = self.built.plan.choices.iter().find(|choice| choice.index > 0)?;
-        Some(format!("{} under {}", choice.function, choice.config))
+        let choice = self.built.plan.choices.iter().rev().find(|choice| choice.index > 0)?;
+        Some(match choice.is_circumstance() {
+            true => choice.config.clone(),
+            false => format!("{} under {}", choice.function, choice.config),
+        })
     }
 
     /// Where it happened, in full.

@@ -56,7 +56,7 @@ pub(crate) fn time(
     let builds = clock_builds(verifier, draft)?;
     let own = builds.each_ref().map(|(spec, built)| built.executable(spec));
     let bench = |built| Bench::new(verifier, candidate, built, weights, &own);
-    let plans: Vec<&BuiltPlan> = build.plans.iter().filter(|built| built.case == 0).collect();
+    let plans: Vec<&BuiltPlan> = build.plans.iter().filter(|built| built.case == 0 && built.plan.is_usual()).collect();
     // Nobody else has the device until all is measured.
     verifier.cuda(|device| time_fastest(&plans, bench, device, draft)).transpose().map(Option::flatten)
 }

@@ -20,15 +20,17 @@ from torch._subclasses.fake_tensor import (
     UnsupportedFakeTensorException,
     UnsupportedOperatorException,
 )
+from torch.utils._pytree import tree_leaves
 from triton.runtime import driver
 
-from . import trace_launch, trace_purity, trace_snapshot, trace_torch
+from . import trace_device, trace_launch, trace_purity, trace_snapshot, trace_torch
 from .trace_audit import Audit
 from .trace_builtins import candidate_builtins
 from .trace_compiled import Compile
 from .trace_conditions import Conditions
 from .trace_coverage import Coverage
-from .trace_device import Driver, UnknownTarget, device_properties
+from .trace_device import Card, CardDriver, UnknownTarget, device_properties
+from .trace_fake import asked_by_file
 from .trace_mode import RecordingMode
 from .trace_module import Inputs, bind_state, decode
 from .trace_record import Addresses, Recorder, TraceEnd, World, findings_of, number, write_finding
@@ -37,6 +39,12 @@ from .trace_source import MODULE, Source, error
 from .trace_state import Fingerprint
 
 MAX_BYTES = 16 << 20
+_CIRCUMSTANCE = "(circumstance)"
+"""`tilewright_contract::Choice::CIRCUMSTANCE`"""
+_MEASURING = (
+    "in a first call, in which Triton measures the configurations: name what the kernel adds to in reset_to_zero, "
+    "and what it changes in place in restore_value"
+)
 _LOOKS = 16
 """Ops and launches of each call at which the interpreter is looked at."""
 
@@ -50,12 +58,15 @@ class Session:
         self.rng = random.Random(0)
         self.addresses = Addresses(self.rng)
         self.streams = trace_torch.Streams()
+        self.card = Card(device_properties(request["target"]))
         self.conditions = Conditions()
         self.snapshot: trace_snapshot.Snapshot
         self.looks = 0
         self.made: dict[int, Any] = {}
         """Weak references to the storages that the last call of `forward` made."""
         self.forced: dict[str, int] = {}
+        self.measuring = False
+        """Whether autotuned kernels are launched as in a first call, which measures them."""
         self.rec: Recorder | None = None
         self.failed = 0
         """Record of a call of `forward` that raised."""
@@ -69,7 +80,7 @@ class Session:
         self.audit = Audit(self)
         self.mode = RecordingMode(self)
         self.namespace: dict[str, Any] = {}
-        self.coverage = Coverage(self.source.code, request.get("calls", []))
+        self.coverage = Coverage(self.source.code, self.source.tree, request.get("calls", []))
 
     def recorder(self, what: str) -> Recorder:
         """The current recorder. Outside of `forward` (a file that tests itself, say) a launch is seen but not kept:
@@ -94,7 +105,7 @@ class Session:
 
     def build(self) -> Built:
         """A fresh `ModelNew` on the device, its tensors bound to weights and constants."""
-        inputs = Inputs(self.signature, trace_torch.DEVICE)
+        inputs = Inputs(self.signature, self.card.device)
         with self.mode:
             args = [decode(v, inputs.tensor) for v in self.signature["init_args"]]
             kwargs = {k: decode(v, inputs.tensor) for k, v in self.signature["init_kwargs"]}
@@ -106,7 +117,7 @@ class Session:
 
     def arguments(self) -> tuple[list[Any], Inputs]:
         """Fresh arguments of `forward`."""
-        inputs = Inputs(self.signature, trace_torch.DEVICE)
+        inputs = Inputs(self.signature, self.card.device)
         with self.mode:
             return [decode(v, inputs.tensor) for v in self.signature["args"]], inputs
 
@@ -117,11 +128,16 @@ class Session:
         rec = Recorder(world, self)
         self.streams.reset()
         self.rec = rec
+        leaves = [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
+        marks = [self.marks(leaf) for leaf in leaves]
         try:
             with self.mode, torch.set_grad_enabled(grad):
                 self.snapshot.freeze()
                 self.looks = _LOOKS
                 result = built.module(*args)
+                if any(self.marks(leaf) != before for leaf, before in zip(leaves, marks, strict=True)):
+                    message = "forward sets attributes, hooks or requires_grad of its inputs"
+                    rec.find("hidden-state", "proof", message, self.source.store_line("requires_grad"))
                 rec.write("output", self.value(rec, result, 0))
                 for name in self.snapshot.settings_left():
                     rec.find("tampering", "proof", f"forward leaves {name} changed")
@@ -136,6 +152,12 @@ class Session:
             rec.close()
             self.made = rec.made
         return rec
+
+    def marks(self, tensor: torch.Tensor) -> tuple[Any, ...]:
+        """What a tensor carries besides its data: the caller's, for inputs."""
+        with torch._C.DisableTorchFunction():
+            own = tuple(name for name in vars(tensor) if name not in self.fake_fields)
+            return own, tensor.requires_grad, tensor.is_leaf and tensor.retains_grad, bool(tensor._backward_hooks)
 
     def look(self) -> None:
         """Called at ops and launches: what is replaced only meanwhile would be back in place afterwards."""
@@ -208,15 +230,14 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     own state that the signature lacks, `ran` the indices of those `calls` (places of the screen's open calls) that ran.
     """
     try:
-        properties = device_properties(request["target"])
         session = Session(request, scratch)
     except UnknownTarget as exception:
         return error("unsupported", exception, None)
     except (SyntaxError, ValueError, RecursionError) as exception:
         return error("syntax", exception, getattr(exception, "lineno", None))
     tempfile.tempdir = scratch  # for Triton's assembler; the zygote has long chosen a folder that is out of reach
-    driver.set_active(Driver(request["target"], properties))
-    trace_torch.install(session, properties)
+    driver.set_active(CardDriver(request["target"], session.card, lambda: asked_by_file((trace_device.__file__,))))
+    trace_torch.install(session)
     trace_launch.install(session)
     seal_classes()
     try:
@@ -287,12 +308,29 @@ def _plans(session: Session, max_variants: int) -> dict[str, Any]:
             with session.coverage.watching():
                 plans.append(session.call(built, session.arguments()).plan())
     session.forced = {}
+    for circumstance, plan in [*_measured(session, built, first), *trace_purity.on_other_cards(session, base)]:
+        if len(plans) < max_variants:
+            plan["choices"].append({"function": _CIRCUMSTANCE, "index": 1, "of": 2, "config": circumstance})
+            plans.append(plan)
     return {"plans": plans, "missing": built.missing, "extra": built.extra, "ran": session.coverage.ran()}
 
 
 def _alternatives(rec: Recorder) -> list[tuple[str, int]]:
     """Each autotuner that the trace met, with the number of its configurations."""
     return [(key, choice["of"]) for key, choice in zip(rec.tuners.values(), rec.entries("choice"), strict=True)]
+
+
+def _measured(session: Session, built: Built, first: Recorder) -> list[tuple[str, dict[str, Any]]]:
+    """The plan of a call in which nothing is tuned yet, if the file tunes kernels."""
+    if not any(count > 1 for _, count in _alternatives(first)):
+        return []
+    session.measuring = True
+    try:
+        return [(_MEASURING, session.call(built, session.arguments()).plan())]
+    except (Exception, TraceEnd):
+        return []  # a hook of the file's own that Triton alone can call
+    finally:
+        session.measuring = False
 
 
 def _empty_plan() -> dict[str, Any]:

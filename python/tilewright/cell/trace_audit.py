@@ -127,7 +127,7 @@ class Audit:
             if str(args[0]).split(".")[0] == "tilewright" and _asked_by(path, caller, None, imports=True):
                 self._refuse("recognises-tracer", "looks for the verifier")
         elif event == "open":
-            if _asked_by(path, caller, None):
+            if _asked_by(path, caller, None) and not _for_texts(caller):
                 self._opened(args)
         elif event in _NOTED:
             if _asked_by(path, caller, 2):
@@ -168,6 +168,15 @@ class Audit:
             session.note("file-access", "proof", f"the file writes to {os.path.basename(path)}")
         elif path != session.source.path and not path.startswith((sys.prefix, sys.base_prefix)):
             session.note("file-access", "evidence", f"the file reads {os.path.basename(path)}")
+
+
+def _for_texts(frame: FrameType | None) -> bool:
+    """Whether the library reads source lines, for the text of a traceback: torch keeps one of each lazy call."""
+    names = []
+    while frame is not None and len(names) < 3:
+        names.append(os.path.basename(frame.f_code.co_filename))
+        frame = frame.f_back
+    return "linecache.py" in names
 
 
 def _lent_to(path: str, frame: FrameType | None) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .trace_device import DeviceProperties
+from .trace_device import Card
 from .trace_record import TraceEnd
 from .trace_seal import sealed
 
@@ -44,11 +44,11 @@ class Conditions:
         return self.seconds
 
 
-def install(session: Session, properties: DeviceProperties) -> None:
+def install(session: Session) -> None:
     """Replaces clocks and allocator statistics in this process."""
     _install_clocks(session.conditions)
     _install_host(session.conditions)
-    install_memory(session.conditions, properties, session.note)
+    install_memory(session.conditions, session.card, session.note)
 
 
 def _install_clocks(conditions: Conditions) -> None:
@@ -114,7 +114,7 @@ _MEMORY = ("memory_stats", "memory_stats_as_nested_dict", "memory_summary", "mem
 _SENSORS = ("utilization", "memory_usage", "temperature", "power_draw", "clock_rate", "list_gpu_processes")
 
 
-def install_memory(conditions: Conditions, properties: DeviceProperties, note: Callable[..., None]) -> None:
+def install_memory(conditions: Conditions, card: Card, note: Callable[..., None]) -> None:
     """Allocator statistics and sensors of the device; `note` takes a finding's rule, tier and message."""
 
     def noted() -> int:
@@ -126,7 +126,8 @@ def install_memory(conditions: Conditions, properties: DeviceProperties, note: C
         return noted()
 
     def free(device: Any = None) -> tuple[int, int]:
-        return properties.total_memory - (1 << 29) - noted(), properties.total_memory
+        total = card.figures().total_memory
+        return total - (1 << 29) - noted(), total
 
     def refuse(rule: str, name: str) -> Callable[..., Any]:
         def method(*args: Any, **kwargs: Any) -> Any:

@@ -5,6 +5,7 @@ Figures are the ones that torch and Triton report on that hardware.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +78,19 @@ DEVICES: dict[str, DeviceProperties] = {
 }
 
 
+OTHER_DEVICES = (
+    DEVICES["80"],
+    DeviceProperties(
+        "Orin", 8, 7, 65_892_769_792, 16, 166_912, 167_936, 4_194_304, max_threads_per_multi_processor=1536
+    ),
+    DEVICES["100"],
+    DeviceProperties("NVIDIA Tegra", 5, 3, 4_156_665_856, 1, 49_152, 65_536, 262_144),
+    DeviceProperties("NVIDIA Graphics Device", 13, 0, 1 << 40, 1 << 16, 232_448, 233_472, 1 << 28),
+)
+"""Devices that a plan is traced for besides the target, to see what it takes from the device. The last two are the
+ends of what may exist: they reach branches on how many multiprocessors there are."""
+
+
 class UnknownTarget(ValueError):
     """The target's figures are not in `DEVICES`."""
 
@@ -88,6 +102,27 @@ def device_properties(target: dict[str, Any]) -> DeviceProperties:
         raise UnknownTarget(
             f"no device of architecture {target['arch']} is known; known: {', '.join(DEVICES)}"
         ) from None
+
+
+@dataclass
+class Card:
+    """The device as the file sees it in the trace under way: the target, or, to see whether a plan depends on it,
+    another one."""
+
+    properties: DeviceProperties
+    index: int = 0
+    count: int = 1
+    asked: bool = False
+    """Whether the file has asked what kind of device it is."""
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cuda", self.index)
+
+    def figures(self) -> DeviceProperties:
+        """What the device is, for the file."""
+        self.asked = True
+        return self.properties
 
 
 class DriverUtils:
@@ -149,3 +184,42 @@ class Driver:
         from triton.testing import do_bench
 
         return do_bench
+
+
+class CardUtils(DriverUtils):
+    """The utilities of a driver that answers for a card."""
+
+    def __init__(self, card: Card) -> None:
+        self._card = card
+
+    def get_device_properties(self, device: int) -> dict[str, int]:
+        self._properties = self._card.figures()
+        return super().get_device_properties(device)
+
+
+class CardDriver(Driver):
+    """A driver whose answers to the file are the card's; Triton itself always hears of the target.
+
+    `asked_by_file` says whether the file asks, and not a library.
+    """
+
+    def __init__(self, target: dict[str, Any], card: Card, asked_by_file: Callable[[], bool]) -> None:
+        super().__init__(target, card.properties)
+        self.utils = CardUtils(card)
+        self._card, self._asked_by_file = card, asked_by_file
+
+    def get_current_target(self) -> GPUTarget:
+        if not self._asked_by_file() or self._target.backend != "cuda":
+            return self._target
+        figures = self._card.figures()
+        return GPUTarget("cuda", figures.major * 10 + figures.minor, figures.warp_size)
+
+    def get_current_device(self) -> int:
+        return self._card.index if self._asked_by_file() else 0
+
+    def get_device_capability(self, device: int = 0) -> tuple[int, int]:
+        figures = self._card.figures()
+        return (figures.major, figures.minor)
+
+    def get_active_torch_device(self) -> torch.device:
+        return self._card.device

@@ -24,8 +24,6 @@ from .trace_seal import sealed
 if TYPE_CHECKING:
     from .trace import Session
 
-DEVICE = torch.device("cuda", 0)
-
 _TRUSTED = tuple(
     os.path.dirname(os.path.abspath(path)) + os.sep for path in (torch.__file__, triton.__file__, __file__)
 )
@@ -171,11 +169,11 @@ def _install_attributes(session: Session) -> None:
 def _install_storage(session: Session) -> None:
     """Storages of fake tensors lie on the meta device, and so have nothing to read."""
     cls = torch.UntypedStorage
-    plain = torch._C.StorageBase.device
+    plain, card = torch._C.StorageBase.device, session.card
 
     def device(self: torch.UntypedStorage) -> torch.device:
         found = plain.__get__(self)
-        return DEVICE if found.type == "meta" and asked_by_file((torch.storage.__file__,)) else found
+        return card.device if found.type == "meta" and asked_by_file((torch.storage.__file__,)) else found
 
     cls.device = property(sealed(device))
     cls.is_cuda = property(sealed(lambda self: plain.__get__(self).type in ("meta", "cuda"), "is_cuda"))

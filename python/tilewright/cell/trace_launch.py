@@ -51,7 +51,8 @@ def autotuned(session: Session, tuner: Autotuner, args: tuple[Any, ...], kwargs:
     """A launch with the configuration that this trace is told to take, as in a call whose winner is cached.
 
     `reset_to_zero`, `restore_value` and the decorator's `pre_hook` act only while Triton measures, so a cached call
-    does not show them; a configuration's own `pre_hook` acts in every call.
+    does not show them; a configuration's own `pre_hook` acts in every call. In a trace that measures, a launch comes
+    first whose results only these hooks can undo.
     """
     rec = session.recorder("an autotuned kernel is launched")
     tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
@@ -76,11 +77,24 @@ def autotuned(session: Session, tuner: Autotuner, args: tuple[Any, ...], kwargs:
             "later calls run without them",
             help="Write what the kernel needs in forward itself, for example out.zero_() or torch.zeros.",
         )
+    if session.measuring and len(configs) > 1:
+        _measured(tuner, config, args, kwargs)
     if config.pre_hook is not None:
         config.pre_hook({**tuner.nargs, **kwargs, **config.all_kwargs()})
     result = tuner.fn.run(*args, **kwargs, **config.all_kwargs())
     tuner.nargs = None
     return result
+
+
+def _measured(tuner: Autotuner, config: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """One launch as Triton measures it, with the hooks around it in Triton's order."""
+    given = {**tuner.nargs, **kwargs, **config.all_kwargs()}
+    if config.pre_hook is not None:
+        config.pre_hook(given)
+    tuner.pre_hook(given)
+    tuner.fn.run(*args, **kwargs, **config.all_kwargs())
+    tuner.post_hook(given, exception=None)
+    tuner.pre_hook(given, reset_only=True)
 
 
 def _tuner_key(rec: Recorder, tuner: Autotuner, configs: list[Any]) -> str:

@@ -60,6 +60,10 @@ def token(value: Any) -> Token:
         return ("array", type(value), str(getattr(value, "dtype", "")), value.tobytes()[:_LARGEST])
     if isinstance(value, (list, dict, set, collections.deque)):
         return ("object", "container", value)
+    if _is_own(value) and not isinstance(value, (type, types.FunctionType, torch.nn.Module)):
+        return ("object", "instance", value)
+    if isinstance(value, (type, types.FunctionType, jit.KernelInterface)):
+        return ("object", "code", value)
     return ("object", "other", value)
 
 

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import gc
-import os
-import random
-import sys
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils._pytree import tree_leaves
 
+from . import trace_surroundings as surroundings
+from .trace_device import OTHER_DEVICES, DeviceProperties
 from .trace_record import Recorder, TraceEnd
 
 if TYPE_CHECKING:
     from .trace import Built, Session
     from .trace_state import Fingerprint
 
-_ENVIRON = os.environ  # the candidate may replace the name
-_getcwd, _chdir = os.getcwd, os.chdir
 _perf_counter = time.perf_counter
 _SECONDS = 3.0
 """How long repetitions may go on."""
-_MAY_RAISE = ("with gradients enabled", "while a CUDA graph is captured")
-"""There, writing to a parameter in place, or synchronizing, is an error."""
+_OTHER = "as another evaluator runs it (exec, several cards, flags, a stream of its own)"
+_MAY_RAISE = ("with gradients enabled", "while a CUDA graph is captured", _OTHER)
+"""There, writing to a parameter in place, synchronizing, or another card than cuda:0 may be an error."""
 _LATER = 2
 """So many calls on the same inputs follow, to ten on one module: what counts calls often changes at 3 or 10."""
 
@@ -73,11 +72,12 @@ def repeat(session: Session, built: Built, call: Any, base: dict[str, Any], stat
     circumstances = [
         ("on inputs at other addresses", moved_rule, lambda: session.call(built, session.arguments())),
         ("in a fresh module under other seeds, arguments and environment", "hidden-state", lambda: _elsewhere(session)),
+        (_OTHER, "hidden-state", lambda: _evaluated(session)),
         ("two hours later", "hidden-state", lambda: _when(session, built, seconds=7200.0)),
         ("by a slow clock", "hidden-state", lambda: _when(session, built, tick=60.0)),
         ("by a fast clock", "hidden-state", lambda: _when(session, built, tick=1e-6)),
         ("while a CUDA graph is captured", "hidden-state", lambda: _captured(session, built)),
-        ("with gradients enabled", "grad-mode", lambda: session.call(built, session.arguments(), grad=True)),
+        ("with gradients enabled", "grad-mode", lambda: _differentiated(session, built)),
     ]
     for number, circumstance in enumerate(circumstances):
         if number == 0 or _perf_counter() - started < _SECONDS:
@@ -122,8 +122,18 @@ def _captured(session: Session, built: Built) -> Recorder:
         session.streams.capturing = False
 
 
+def _differentiated(session: Session, built: Built) -> Recorder:
+    """With gradients for the inputs too, where they can have any."""
+    args, inputs = session.arguments()
+    for leaf in tree_leaves(args):
+        if isinstance(leaf, torch.Tensor) and leaf.dtype.is_floating_point:
+            leaf.requires_grad_(True)
+    with session.coverage.watching():
+        return session.call(built, (args, inputs), grad=True)
+
+
 def _elsewhere(session: Session) -> Recorder:
-    with _other_surroundings(session):
+    with surroundings.elsewhere(session):
         built = session.build()
         args, inputs = session.arguments()
         versioned = [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
@@ -131,32 +141,39 @@ def _elsewhere(session: Session) -> Recorder:
         return session.call(built, (args, inputs))
 
 
-class _other_surroundings:
-    """Other seeds, arguments, folder, environment, process, host, card, stream and memory use, in a `with` block."""
+def _evaluated(session: Session) -> Recorder:
+    """A file may not run in all of it: one that names `cuda:0` not on another card, one that registers operators not
+    a second time in a process. It is asked for less then."""
+    for index, names in ((1, surroundings.executed), (0, surroundings.executed), (0, surroundings.renamed)):
+        try:
+            with session.coverage.watching(), surroundings.other_evaluator(session, index), names(session):
+                return session.call(session.build(), session.arguments())
+        except Exception:
+            if names is surroundings.renamed:
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
-    def __init__(self, session: Session) -> None:
-        self._conditions, self._streams = session.conditions, session.streams
 
-    def __enter__(self) -> None:
-        self._argv, self._environ, self._folder = list(sys.argv), dict(_ENVIRON), _getcwd()
-        sys.argv[:] = ["main"]
-        _ENVIRON.clear()
-        _ENVIRON.update({k: v for k, v in self._environ.items() if k in ("PATH", "HOME", "LANG")})
-        _chdir("/")
-        random.seed(977)
-        torch.manual_seed(977)
-        self._conditions.salt = 0x5BD3
-        self._conditions.used *= 37
-        self._streams.handle = 0x7F5A_1BC0
+def on_other_cards(session: Session, base: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The plans that `forward` makes on other devices, where they are not the target's, each with the device's name.
 
-    def __exit__(self, *exc: object) -> None:
-        sys.argv[:] = self._argv
-        _ENVIRON.clear()
-        _ENVIRON.update(self._environ)
-        _chdir(self._folder)
-        self._conditions.salt = 0
-        self._conditions.used //= 37
-        self._streams.handle = 0
+    One device always, if the file asks what the device is; more while there are calls that no trace has run.
+    """
+    for number, figures in enumerate(OTHER_DEVICES):
+        if not session.card.asked or (number > 0 and not session.coverage.wants_more()):
+            return
+        try:
+            rec = _on_card(session, figures)
+        except (Exception, TraceEnd):
+            continue  # it says that it cannot run there
+        plan = rec.plan()
+        if difference(base, plan) is not None:
+            yield f"on another device: {figures.name}", plan
+
+
+def _on_card(session: Session, figures: DeviceProperties) -> Recorder:
+    with surroundings.other_card(session, figures), session.coverage.watching():
+        return session.call(session.build(), session.arguments())
 
 
 def difference(a: dict[str, Any], b: dict[str, Any]) -> int | None:

@@ -302,6 +302,14 @@ class Recorder:
                 f"a tensor of {len(values)} numbers is written into the file (at most {LITERAL_LIMIT})",
             )
             return
+        if any(type(v) is int and v > 2**40 and self.session.addresses.find(v) for v in values):
+            self.find(
+                "raw-pointer",
+                "untraceable",
+                "the file puts addresses of tensors into a tensor, which a plan cannot hold",
+                help="Pass the tensors as arguments of the kernel, in a tuple if there are many.",
+            )
+            raise TraceEnd
         self.step({"op": "literal", "dst": self.ref(dst), "values": [number(v) for v in values]})
         self._overwritten(dst)
 

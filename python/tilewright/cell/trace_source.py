@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import os
 import sys
 import types
@@ -79,8 +80,9 @@ class Source:
 
     def module(self, builtins: dict[str, Any]) -> types.ModuleType:
         """The file as a module named like any other, not run yet; its code finds these builtins."""
-        module = types.ModuleType(MODULE)
-        module.__file__ = self.path
+        spec = importlib.util.spec_from_file_location(MODULE, self.path)
+        assert spec is not None
+        module = importlib.util.module_from_spec(spec)
         module.__dict__["__builtins__"] = builtins
         sys.modules[MODULE] = module
         return module
@@ -114,6 +116,11 @@ class Source:
             if getattr(node, "attr", getattr(node, "id", None)) == name:
                 return node.lineno
         return 0
+
+    def def_line(self, name: str) -> int:
+        """Line of the first function or class of this name; 0 if there is none."""
+        kinds = (ast.FunctionDef, ast.ClassDef)
+        return next((n.lineno for n in ast.walk(self.tree) if isinstance(n, kinds) and n.name == name), 0)
 
     def stores(self) -> list[tuple[str, str]]:
         """Attributes that the file sets of something else than `self`: (the object's expression where that is a name

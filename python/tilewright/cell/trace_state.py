@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import re
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -48,13 +49,18 @@ class Fingerprint:
         found = []
         for place in sorted(first.keys() | later.keys()):
             settled = place not in later and (_is_setting(first[place]) or _holds_settings(place, first))
+            # Whether it trains is for the caller to say.
+            settled = settled and not place.endswith(".training")
             rule, what = ("keeps-numbers", "keeps a number in") if settled else ("hidden-state", "changes")
-            found.append(finding(self._session, rule, f"forward {what} {place}", self._line(place)))
+            found.append(finding(self._session, rule, f"forward {what} {_readable(place)}", self._line(place)))
         found.sort(key=lambda f: f["tier"] != "proof")
         return found[:8] + self._caches()
 
     def _line(self, place: str) -> int:
-        return self._session.source.store_line(place.rsplit(".", 1)[-1].split("[")[0])
+        """Line that stores to the place, or that defines the function that remembers it."""
+        names = [part.split("[")[0] for part in reversed(_REMEMBERED.sub("", place).split("."))]
+        lines = (self._session.source.store_line(name) or self._session.source.def_line(name) for name in names)
+        return next((line for line in lines if line), 0)
 
     def _caches(self) -> list[dict[str, Any]]:
         found = []
@@ -94,15 +100,24 @@ class Fingerprint:
             self._visit(child, inner, found, seen, depth + 1)
 
 
+_REMEMBERED = re.compile(r"\.<(\w+)@\d+>")
+"""What `trace_parts` calls a result that an lru_cache holds."""
+
+
+def _readable(place: str) -> str:
+    """The place without numbers that mean nothing to a reader."""
+    return re.sub(r"@\d+", "", _REMEMBERED.sub(r"'s cached \1", place))
+
+
 def _is_setting(found: Token) -> bool:
-    """Whether what is there now is a number, a text, a dtype or a tuple of such."""
-    return bool(found) and found[0] == "plain"
+    """Whether what is there now is a number, a text, a dtype or a tuple of such, or code."""
+    return bool(found) and (found[0] == "plain" or found[:2] == ("object", "code"))
 
 
 def _holds_settings(place: str, changes: State) -> bool:
-    """Whether a container is new there, and all that is in it is settings or such containers."""
+    """Whether a container or an instance of a class of the file is new there, and all in it is settings or such."""
     inner = [v for p, v in changes.items() if p.startswith(place)]
-    return all(_is_setting(v) or v[:2] == ("object", "container") for v in inner)
+    return all(_is_setting(v) or v[:2] in (("object", "container"), ("object", "instance")) for v in inner)
 
 
 def _holds_tensor(wrapper: Any) -> bool:

@@ -16,8 +16,7 @@ import torch._subclasses.fake_tensor as fake_tensor
 from torch._library.triton import wrap_triton_enabled
 
 from . import trace_conditions, trace_fake
-from .trace_device import DeviceProperties
-from .trace_fake import DEVICE
+from .trace_device import Card, DeviceProperties
 from .trace_record import Recorder, TraceEnd
 from .trace_seal import sealed
 
@@ -34,11 +33,14 @@ class Streams:
 
     def __init__(self) -> None:
         self.handle = 0
-        """Of the default stream: another where the caller has a stream of its own."""
+        """Of the current stream: another than the default stream's where the caller has a stream of its own."""
         self.capturing = False
         """Whether the caller captures a CUDA graph."""
+        self.card: Card
         self.default = Stream(self, 0)
         self.current = self.default
+        self.legacy = Stream(self, 0)
+        """CUDA's own default stream, where that is not the caller's."""
         self._joined: set[int] = set()
         self._pending: dict[int, int] = {}
         self._count = 0
@@ -120,13 +122,19 @@ class Stream:
     def __init__(self, streams: Streams, index: int) -> None:
         self._streams = streams
         self.index = index
-        self.device = DEVICE
-        self.device_index = 0
         self.priority = 0
 
     @property
+    def device(self) -> torch.device:
+        return self._streams.card.device
+
+    @property
+    def device_index(self) -> int:
+        return self._streams.card.index
+
+    @property
     def cuda_stream(self) -> int:
-        return self.index or self._streams.handle
+        return self.index or (0 if self is self._streams.legacy else self._streams.handle)
 
     @property
     def stream_id(self) -> int:
@@ -150,7 +158,7 @@ class Stream:
         return True
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream) and other.index == self.index
+        return isinstance(other, Stream) and other.cuda_stream == self.cuda_stream
 
     def __hash__(self) -> int:
         return self.index
@@ -208,22 +216,23 @@ def _refuse(rule: str, tier: str, message: str) -> Any:
     return refuse
 
 
-def install(session: Session, properties: DeviceProperties) -> None:
+def install(session: Session) -> None:
     """Makes this process answer as if the target were here."""
     global _session
     _session = session
     hide_devices()
-    install_cuda(session.streams, properties)
-    trace_conditions.install(session, properties)
+    install_cuda(session.streams, session.card)
+    trace_conditions.install(session)
     trace_fake.install(session)
     _install_module_apply()
     _install_library()
+    _install_autograd(session)
     wrap_triton_enabled.value = False  # kernels in torch.library.wrap_triton are launched as they are
 
 
-def install_cuda(streams: Streams, properties: DeviceProperties) -> None:
+def install_cuda(streams: Streams, card: Card) -> None:
     cuda = torch.cuda
-    capability = (properties.major, properties.minor)
+    streams.card = card
 
     def make_stream(*args: Any, **kwargs: Any) -> Stream:
         return streams.new()
@@ -232,26 +241,35 @@ def install_cuda(streams: Streams, properties: DeviceProperties) -> None:
         if stream is not None:
             streams.current = stream
 
-    def card() -> DeviceProperties:
+    def figures(device: Any = None) -> DeviceProperties:
         """One card or another of the same kind."""
-        return replace(properties, uuid=properties.uuid[::-1], pci_bus_id=161) if streams.handle else properties
+        found = card.figures()
+        return replace(found, uuid=found.uuid[::-1], pci_bus_id=161) if streams.handle else found
+
+    def capability(device: Any = None) -> tuple[int, int]:
+        return card.figures().major, card.figures().minor
+
+    def archs() -> list[str]:
+        """What this build of torch is for: another build where the caller is another."""
+        major, minor = capability()
+        return [f"sm_{major}{minor}"] if card.count == 1 else ["sm_75", "sm_80", f"sm_{major}{minor}", "compute_120"]
 
     answers: dict[str, Any] = {
         "is_available": lambda: True,
         "is_initialized": lambda: True,
         "init": lambda: None,
         "_lazy_init": lambda: None,
-        "device_count": lambda: 1,
-        "current_device": lambda: 0,
+        "device_count": lambda: card.count,
+        "current_device": lambda: card.index,
         "set_device": lambda device: None,
-        "_exchange_device": lambda device: 0,
-        "_maybe_exchange_device": lambda device: 0,
-        "get_device_properties": lambda device=None: card(),
-        "get_device_capability": lambda device=None: capability,
-        "get_device_name": lambda device=None: properties.name,
-        "get_arch_list": lambda: [f"sm_{properties.major}{properties.minor}"],
-        "is_bf16_supported": lambda including_emulation=True: properties.major >= 8,
-        "is_tf32_supported": lambda: properties.major >= 8,
+        "_exchange_device": lambda device: card.index,
+        "_maybe_exchange_device": lambda device: card.index,
+        "get_device_properties": figures,
+        "get_device_capability": capability,
+        "get_device_name": lambda device=None: card.figures().name,
+        "get_arch_list": archs,
+        "is_bf16_supported": lambda including_emulation=True: capability() >= (8, 0),
+        "is_tf32_supported": lambda: capability() >= (8, 0),
         "synchronize": lambda device=None: streams.synchronize(),
         "empty_cache": lambda: None,
         "ipc_collect": lambda: None,
@@ -259,7 +277,7 @@ def install_cuda(streams: Streams, properties: DeviceProperties) -> None:
         "manual_seed_all": lambda seed: None,
         "is_current_stream_capturing": lambda: streams.capturing,
         "current_stream": lambda device=None: streams.current,
-        "default_stream": lambda device=None: streams.default,
+        "default_stream": lambda device=None: streams.legacy if streams.handle else streams.default,
         "Stream": make_stream,
         "stream": lambda stream: StreamContext(streams, stream),
         "set_stream": set_stream,
@@ -272,7 +290,7 @@ def install_cuda(streams: Streams, properties: DeviceProperties) -> None:
         setattr(cuda, name, answer if isinstance(answer, type) else sealed(answer, name))
     cuda.streams.Stream, cuda.streams.Event = make_stream, Event
     torch.accelerator.is_available = sealed(lambda: True, "is_available")
-    torch.accelerator.current_accelerator = sealed(lambda check_available=False: DEVICE, "current_accelerator")
+    torch.accelerator.current_accelerator = sealed(lambda check_available=False: card.device, "current_accelerator")
     torch.accelerator.synchronize = cuda.synchronize
     torch.Generator = Generator
     torch.compile = sealed(_compile, "compile")
@@ -290,6 +308,20 @@ def _install_library() -> None:
         return define(kind, namespace, *args)
 
     torch._C._dispatch_library = sealed(dispatch_library, "_dispatch_library")
+
+
+def _install_autograd(session: Session) -> None:
+    """A backward pass inside of `forward` is torch computing; fake tensors on a device cannot run it."""
+    run = torch.autograd.graph._engine_run_backward
+
+    def run_backward(*args: Any, **kwargs: Any) -> Any:
+        if session.rec is None:
+            return run(*args, **kwargs)
+        _find("torch-compute", "proof", "forward runs a backward pass of torch's autograd")
+        raise TraceEnd
+
+    torch.autograd.graph._engine_run_backward = sealed(run_backward)
+    torch.autograd._engine_run_backward = torch.autograd.graph._engine_run_backward
 
 
 def _install_module_apply() -> None:

@@ -212,6 +212,7 @@ impl<'a> Engine<'_, 'a> {
             Value::Kernel(_) => (Effect::Clear, Set::of(callee)),
             Value::Launcher(kernel) => {
                 self.launch(kernel, args, open);
+                self.launches_at(place);
                 (Effect::Clear, Set::of(Value::Kernel(kernel)))
             }
             Value::Object(object) => self.call_object(object, args, place),
@@ -270,6 +271,7 @@ impl<'a> Engine<'_, 'a> {
         }
         let guard = self.reached();
         self.reach(unit, guard);
+        self.touch_by(unit);
         let result = self.units[unit as usize].result;
         let set = self.read(result);
         match self.units[unit as usize].body {
@@ -509,7 +511,10 @@ impl<'a> Engine<'_, 'a> {
             "copy_" | "set_" => {
                 let from = args.first();
                 self.copy(origin, &from);
+                self.touch();
             }
+            // In place.
+            _ if text.ends_with('_') && !text.ends_with("__") && text != "requires_grad_" => self.touch(),
             _ => {}
         }
         let result = match row.gives {

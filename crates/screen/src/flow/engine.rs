@@ -187,6 +187,10 @@ pub(super) struct Engine<'s, 'a> {
     pub(super) talks: bool,
     /// Places where the order of a set or the hash of a text gives a value, and whether that surely changes.
     pub(super) orders: BTreeMap<(TextSize, TextSize), bool>,
+    /// What the arms and units do that are evaluated, outermost first.
+    pub(super) touches: Vec<super::arms::Touch>,
+    /// Within a handler for a launch that the device has no room for.
+    pub(super) no_room: bool,
 }
 
 impl<'s, 'a> Engine<'s, 'a> {
@@ -238,6 +242,8 @@ impl<'s, 'a> Engine<'s, 'a> {
             any_name,
             talks: false,
             orders: BTreeMap::new(),
+            touches: Vec::new(),
+            no_room: false,
         };
         engine.add_unit(Body::Module(body), MODULE, None);
         engine.entry = engine.add_unit(Body::Entry, MODULE, None);

@@ -59,8 +59,12 @@ impl<'a> Engine<'_, 'a> {
             Expr::If(choice) => {
                 let test = self.expr(&choice.test);
                 let open = self.is_open(&test);
-                let mut set = self.under(open, |it| it.expr(&choice.body));
-                set.join(&self.under(open, |it| it.expr(&choice.orelse)));
+                let (mut set, first) = self.touching(|it| it.under(open, |it| it.expr(&choice.body)));
+                let (other, second) = self.touching(|it| it.under(open, |it| it.expr(&choice.orelse)));
+                if open {
+                    self.choice_arms([(&choice.body, &set, first), (&choice.orelse, &other, second)]);
+                }
+                set.join(&other);
                 set.opened(open)
             }
             Expr::Named(named) => {

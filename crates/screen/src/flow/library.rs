@@ -89,14 +89,14 @@ static MOVING: Words = Words::new(
 );
 /// Functions of `torch` that ask, or set what says nothing about data.
 static ASKING: Words = Words::new(
-    "autocast broadcast_shapes can_cast device dtype enable_grad finfo get_default_device \
-    get_default_dtype get_device get_device_module iinfo inference_mode is_complex is_conj is_floating_point \
+    "autocast broadcast_shapes can_cast device dtype enable_grad finfo \
+    get_device get_device_module iinfo inference_mode is_complex is_conj is_floating_point \
     is_grad_enabled is_neg is_same_size is_signed is_tensor layout memory_format no_grad numel promote_types result_type set_default_device set_default_dtype \
     set_float32_matmul_precision set_grad_enabled strided",
 );
 /// Functions of `torch` that ask what a trace may answer differently.
 static ASKING_OPEN: Words = Words::new(
-    "are_deterministic_algorithms_enabled get_autocast_dtype get_autocast_gpu_dtype \
+    "are_deterministic_algorithms_enabled get_autocast_dtype get_autocast_gpu_dtype get_default_device get_default_dtype \
     get_float32_matmul_precision get_num_interop_threads get_num_threads initial_seed is_autocast_cache_enabled \
     is_autocast_cpu_enabled is_autocast_enabled is_deterministic_algorithms_warn_only_enabled is_distributed \
     is_inference is_inference_mode_enabled is_storage is_warn_always_enabled manual_seed seed typename",
@@ -115,12 +115,12 @@ static METHODS_MOVING: Words = Words::new(
 static METHODS_ALLOCATING: Words = Words::new("new_empty new_empty_strided new_full new_ones new_zeros");
 /// Methods of tensors that ask for what the signature holds.
 static METHODS_ASKING: Words = Words::new(
-    "dim element_size get_device is_complex is_contiguous is_conj is_floating_point is_neg \
+    "dim element_size is_complex is_contiguous is_conj is_floating_point is_neg \
     is_signed ndimension nelement numel size storage_offset stride dim_order is_same_size",
 );
 /// Methods of tensors that ask for what a trace may answer differently.
 static METHODS_OPEN: Words = Words::new(
-    "data_ptr is_inference is_pinned is_set_to is_shared untyped_storage storage typed_storage has_names \
+    "data_ptr get_device is_inference is_pinned is_set_to is_shared untyped_storage storage typed_storage has_names \
     register_hook __repr__ __str__ __format__ __hash__ __class__ __dir__ __sizeof__ __reduce__ __reduce_ex__",
 );
 
@@ -141,8 +141,8 @@ pub(super) fn method_of_tensor(name: &str) -> Call {
 
 /// Attributes of tensors that the signature settles, apart from the views among them.
 static ATTRIBUTES: Words = Words::new(
-    "device dtype is_cpu is_cuda is_leaf is_meta is_mkldnn is_nested is_quantized is_sparse \
-    is_xpu is_mps itemsize layout nbytes ndim requires_grad shape",
+    "dtype is_cpu is_cuda is_meta is_mkldnn is_nested is_quantized is_sparse \
+    is_xpu is_mps itemsize layout nbytes ndim shape",
 );
 static ATTRIBUTES_VIEWS: Words = Words::new("H T data grad imag mH mT real");
 
@@ -151,6 +151,10 @@ static ATTRIBUTES_VIEWS: Words = Words::new("H T data grad imag mH mT real");
 pub(super) enum Attribute {
     Settled,
     View,
+    /// `device`: its type is settled, its index is not.
+    Device,
+    /// Settled for the module's own tensors, not for those that `forward` is given.
+    Gradient,
     /// Callable, or what only a real tensor or only a fake one has.
     Method,
 }
@@ -160,17 +164,19 @@ pub(super) fn attribute_of_tensor(name: &str) -> Attribute {
         Attribute::Settled
     } else if ATTRIBUTES_VIEWS.has(name) {
         Attribute::View
+    } else if name == "device" {
+        Attribute::Device
+    } else if among(name, "requires_grad is_leaf") {
+        Attribute::Gradient
     } else {
         Attribute::Method
     }
 }
 
-/// Parts of `torch.cuda` whose answers are the target's.
-static CUDA: Words = Words::new(
-    "is_available is_initialized device_count current_device get_device_capability \
-    get_device_properties is_bf16_supported current_stream default_stream device device_of stream \
-    synchronize Stream init set_device get_arch_list",
-);
+/// Parts of `torch.cuda` that answer nothing, or the same wherever there is a device. What kind of device, which of
+/// several and which stream differs from user to user.
+static CUDA: Words =
+    Words::new("is_available is_initialized device device_of stream synchronize Stream init set_device");
 
 /// Attributes of torch's layers that are numbers.
 static LAYER_NUMBERS: Words = Words::new(
@@ -228,13 +234,14 @@ pub(super) fn call(path: &str) -> Call {
     match root {
         "torch" => return torch(path, rest),
         "triton" => {
-            let open = rest.starts_with("testing");
+            let open = rest.starts_with("testing") || is_open_value(path);
             return Call { open, ..Call::clear(Instance).calling() };
         }
         "builtins" => {}
         "math" | "numbers" => return Call::clear(Plain),
         "contextlib" if !matches!(rest, "contextmanager" | "nullcontext") => return Call::clear(Instance),
-        "importlib" if matches!(rest, "util.find_spec" | "metadata.version") => return Call::clear(Plain),
+        "importlib" if rest == "util.find_spec" => return Call::clear(Plain),
+        "importlib" if rest == "metadata.version" => return Call::open(Plain),
         "packaging" => return Call::clear(Instance),
         "typing" | "dataclasses" | "enum" | "abc" | "__future__" | "copy" | "collections" | "contextlib" | "types"
         | "string" | "typing_extensions" => return Call::clear(Arguments),
@@ -308,7 +315,7 @@ fn torch(path: &str, rest: &str) -> Call {
         | "nn.parameter.Parameter"
         | "_tensor.Tensor" => method_of_tensor(last),
         _ if space.ends_with("Tensor") => method_of_tensor(last),
-        "jit" | "compiler" | "onnx" | "_dynamo" if last.starts_with("is_") => Call::clear(Plain),
+        "jit" | "compiler" | "onnx" | "_dynamo" if last.starts_with("is_") => Call::open(Plain),
         "jit" | "compiler" | "_dynamo" if among(last, "disable ignore unused export allow_in_graph graph_break") => {
             Call::clear(Gives::Arguments)
         }
@@ -326,7 +333,10 @@ fn torch(path: &str, rest: &str) -> Call {
                     COMPUTES
                 }
                 "autograd" if matches!(last, "grad" | "backward" | "jacobian" | "hessian") => COMPUTES,
-                "autograd" | "library" | "amp" | "version" | "backends" | "distributions" => Call::clear(Instance),
+                "autograd" | "library" | "amp" | "version" | "backends" | "distributions" if !is_open_value(path) => {
+                    Call::clear(Instance)
+                }
+                "autograd" | "library" | "amp" | "version" | "backends" => Call::open(Instance),
                 "cuda" | "random" | "cpu" | "mps" | "xpu" | "accelerator" | "profiler" => Call::open(Instance),
                 "utils" if last.starts_with("checkpoint") => Call::clear(Unknown).calling(),
                 "Size" | "device" | "dtype" => Call::clear(Plain),
@@ -415,10 +425,15 @@ pub(super) fn is_open_value(path: &str) -> bool {
     let (root, rest) = path.split_once('.').unwrap_or((path, ""));
     match root {
         "torch" => {
-            let hidden = rest.starts_with('_') && !rest.starts_with("__version");
-            hidden || rest.starts_with("utils") || rest.ends_with("properties().name")
+            let hidden = rest.split('.').any(|part| part.starts_with('_'));
+            let device = rest.strip_prefix("device().").is_some_and(|name| name != "type");
+            let head = rest.split('.').next().unwrap_or(rest);
+            hidden || device || matches!(head, "utils" | "backends") || (head == "version" && rest != "version.hip")
         }
-        "sys" => !(rest.starts_with("version") || matches!(rest, "platform" | "maxsize" | "byteorder" | "hexversion")),
+        // Which module this is, and what it is called.
+        "builtins" if rest.starts_with("__") => true,
+        "triton" if rest.contains("__version__") || rest.contains("driver") => true,
+        "sys" => !matches!(rest, "platform" | "maxsize" | "byteorder"),
         "triton" | "math" | "packaging" | "typing" | "functools" | "operator" | "collections" | "builtins"
         | "dataclasses" | "enum" | "itertools" | "contextlib" | "abc" | "numbers" | "types" => false,
         _ => true,

@@ -2,6 +2,7 @@
 //!
 //! See `docs/design/screen.md`.
 
+mod arms;
 mod call;
 mod engine;
 mod expr;

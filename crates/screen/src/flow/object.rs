@@ -327,6 +327,13 @@ impl<'a> Engine<'_, 'a> {
                     Attribute::View => {
                         found.add(value);
                     }
+                    Attribute::Device => {
+                        found.add(self.path("torch.device()"));
+                    }
+                    Attribute::Gradient => {
+                        found.add(Value::Plain);
+                        found.open |= origin != STATE;
+                    }
                     Attribute::Method => {
                         found.add(Value::TensorMethod(origin, attr));
                     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ruff_text_size::{Ranged, TextRange, TextSize};
-use tilewright_contract::{Finding, OpenCall, Tier};
+use tilewright_contract::{Finding, OpenCall, Tier, Watched};
 
 use super::engine::{Body, Engine};
 use super::value::{COMPUTED, Effect, Guard, MIXED, Origin, STATE, Set, UnitId, Value};
@@ -21,6 +21,11 @@ pub(super) struct Report {
     open: BTreeMap<(TextSize, TextSize), bool>,
     /// Computations below a condition that the signature settles.
     fallbacks: BTreeMap<(TextSize, TextSize), ()>,
+    /// Launches that are reached on a path that is not settled.
+    launches: BTreeMap<(TextSize, TextSize), ()>,
+    /// Branches whose tests are open, and what each unit does.
+    pub(super) forks: Vec<super::arms::Fork>,
+    units: Vec<(UnitId, super::arms::Touch)>,
     /// Allocations that may or may not be what runs: by origin, the place and whether the callee itself is picked.
     allocations: Vec<(Origin, TextRange, bool)>,
     /// The first place that found no room.
@@ -34,6 +39,9 @@ pub(super) struct Report {
 impl Engine<'_, '_> {
     /// Notes what happens at a place. `open`: which thing it happens to is not settled.
     pub(super) fn note(&mut self, place: TextRange, effect: Effect, open: bool) {
+        if effect == Effect::Compute {
+            self.touch();
+        }
         let guard = self.reached();
         let Some(report) = &mut self.report else { return };
         if guard == Guard::Never || effect == Effect::Clear {
@@ -50,6 +58,23 @@ impl Engine<'_, '_> {
             }
         } else if guard == Guard::Settled && effect == Effect::Compute {
             report.fallbacks.insert(key, ());
+        }
+    }
+
+    /// Notes a launch: on a path that is not settled, a trace must have made it.
+    pub(super) fn launches_at(&mut self, place: TextRange) {
+        self.touch();
+        let guard = self.reached();
+        if let Some(report) = &mut self.report
+            && guard == Guard::Open
+            && !self.no_room
+            && !place.is_empty()
+        {
+            if report.launches.len() < MOST_CALLS {
+                report.launches.insert((place.start(), place.end()), ());
+            } else {
+                report.too_many.get_or_insert((place.start(), place.end()));
+            }
         }
     }
 
@@ -91,7 +116,10 @@ impl Engine<'_, '_> {
         self.report = Some(Report::default());
         for unit in 0..self.units.len() as UnitId {
             if self.units[unit as usize].guard != Guard::Never {
-                self.evaluate(unit);
+                let ((), touch) = self.touching(|it| it.evaluate(unit));
+                if let Some(report) = &mut self.report {
+                    report.units.push((unit, touch));
+                }
             }
         }
         self.report.take().unwrap_or_default()
@@ -101,8 +129,15 @@ impl Engine<'_, '_> {
     pub(super) fn finish(&mut self, report: &mut Report, source: &Source) -> (Vec<OpenCall>, Vec<Finding>) {
         self.unlaunched_results(report);
         report.open.extend(report.too_many.map(|key| (key, true)));
-        let calls =
+        for &key in report.launches.keys() {
+            report.open.entry(key).or_default();
+        }
+        let mut calls: Vec<OpenCall> =
             report.open.iter().map(|(&(start, end), &certain)| open_call(source, start, end, certain)).collect();
+        for way in self.ways(&report.forks, &report.units).into_iter().take(MOST_CALLS) {
+            let what = if way.otherwise { Watched::Otherwise } else { Watched::Branch };
+            calls.push(OpenCall { what, ..open_call(source, way.place.0, way.place.1, false) });
+        }
         let mut findings: Vec<Finding> = Vec::new();
         for &(start, end) in report.fallbacks.keys() {
             let text = shorten(source.slice(TextRange::new(start, end)));
@@ -255,6 +290,7 @@ pub(super) fn open_call(source: &Source, start: TextSize, end: TextSize, certain
         end_column: end.to_u32() - source.line_start(end_line) as u32,
         text: shorten(source.slice(TextRange::new(start, end))),
         certain,
+        what: Watched::Call,
     }
 }
 

@@ -141,10 +141,13 @@ impl<'a> Engine<'_, 'a> {
             Gives::Memory => self.allocation(place),
             Gives::Moved => self.tensors(args),
             Gives::Computed => Set::of(Value::Tensor(COMPUTED)),
-            Gives::Instance => match self.interner.result(path) {
-                Some(instance) => Set::of(Value::Path(instance)),
-                None => Set::unknown(),
-            },
+            Gives::Instance => {
+                let open = args.all().any(|set| !set.has_tensor() && self.is_open(set));
+                match self.interner.result(path) {
+                    Some(instance) => Set::of(Value::Path(instance)).opened(open),
+                    None => Set::unknown(),
+                }
+            }
             Gives::Arguments => {
                 let mut all = Set::default();
                 args.all().for_each(|set| {
@@ -272,7 +275,8 @@ impl<'a> Engine<'_, 'a> {
                 let object = self.object(place, 4, kind);
                 let rest = self.objects[object as usize].rest;
                 self.write(rest, &first);
-                clear(Set::of(Value::Object(object)))
+                // What else is in a namespace is the evaluator's business.
+                clear(Set::of(Value::Object(object)).opened(kind == ObjectKind::Globals))
             }
             Special::Type => clear(self.type_of(&args.first(), place)),
             Special::IsInstance => {

@@ -6,6 +6,7 @@ use ruff_python_ast::{
 };
 use ruff_text_size::Ranged;
 
+use super::arms::Clause;
 use super::call::{Args, Back};
 use super::engine::{Body, Engine, Kind, MAIN, ObjectKind};
 use super::value::{Effect, Guard, STATE, Set, Value};
@@ -76,6 +77,7 @@ impl<'a> Engine<'_, 'a> {
             }
             Stmt::Return(give) => {
                 let set = give.value.as_deref().map_or_else(Set::plain, |value| self.expr(value));
+                self.touch_result(&set);
                 self.give(set);
                 return Exits { function: self.guard, turn: Guard::Never };
             }
@@ -143,6 +145,10 @@ impl<'a> Engine<'_, 'a> {
         let cell = self.variable(home, sym);
         let open = self.guard == Guard::Open || self.outlives(home);
         self.write(cell, &set.clone().opened(open));
+        if self.report.is_some() {
+            let all = self.cells[cell as usize].set.clone();
+            self.touch_binding(&all, set);
+        }
     }
 
     pub(super) fn assign(&mut self, target: &'a Expr, set: &Set) {
@@ -188,6 +194,7 @@ impl<'a> Engine<'_, 'a> {
                         self.note(target.range(), Effect::Compute, base.open);
                     }
                     self.copy(origin, value);
+                    self.touch();
                 }
                 Value::Object(object) => match self.objects[object as usize].kind {
                     ObjectKind::Namespace => {
@@ -227,15 +234,20 @@ impl<'a> Engine<'_, 'a> {
         let before = self.guard;
         let test = self.expr(&branch.test);
         let mut open = self.is_open(&test);
-        let mut exits = self.under(open, |it| it.block(&branch.body));
+        let (mut exits, touch) = self.touching(|it| it.under(open, |it| it.block(&branch.body)));
+        let mut clauses = vec![Clause { test: Some(&*branch.test), body: &branch.body, open, touch }];
         for clause in &branch.elif_else_clauses {
+            let mut own = false;
             if let Some(test) = &clause.test {
                 let test = self.under(open, |it| it.expr(test));
-                open |= self.is_open(&test);
+                own = self.is_open(&test);
+                open |= own;
             }
-            let exit = self.under(open, |it| it.block(&clause.body));
+            let (exit, touch) = self.touching(|it| it.under(open, |it| it.block(&clause.body)));
+            clauses.push(Clause { test: clause.test.as_ref(), body: &clause.body, open: own, touch });
             exits.join(exit);
         }
+        self.chain(&clauses);
         self.guard = before;
         exits
     }
@@ -281,12 +293,15 @@ impl<'a> Engine<'_, 'a> {
             if let Some(kind) = &handler.type_ {
                 self.expr(kind);
             }
+            let before = self.no_room;
+            self.no_room |= is_out_of_resources(handler);
             let exit = self.under(open, |it| {
                 if let Some(name) = &handler.name {
                     it.bind_name(name, &Set::unknown());
                 }
                 it.block(&handler.body)
             });
+            self.no_room = before;
             exits.join(exit);
         }
         let exit = self.under(open, |it| it.block(&stmt.orelse));
@@ -301,7 +316,7 @@ impl<'a> Engine<'_, 'a> {
         let mut swallows = false;
         for item in &stmt.items {
             let manager = self.expr(&item.context_expr);
-            swallows |= manager.open || !manager.values().iter().all(|&value| self.lets_errors_pass(value));
+            swallows |= !manager.values().iter().all(|&value| self.lets_errors_pass(value));
             let entered = self.enter(&manager, item.range());
             if let Some(target) = &item.optional_vars {
                 self.assign(target, &entered);
@@ -353,15 +368,18 @@ impl<'a> Engine<'_, 'a> {
         let subject = self.expr(&stmt.subject);
         let mut open = self.is_open(&subject);
         let mut exits = Exits::default();
+        let mut clauses = Vec::new();
         for case in &stmt.cases {
             self.pattern(&case.pattern, &subject);
             if let Some(test) = &case.guard {
                 let test = self.under(open, |it| it.expr(test));
                 open |= self.is_open(&test);
             }
-            let exit = self.under(open, |it| it.block(&case.body));
+            let (exit, touch) = self.touching(|it| it.under(open, |it| it.block(&case.body)));
+            clauses.push(Clause { test: None, body: &case.body, open, touch });
             exits.join(exit);
         }
+        self.chain(&clauses);
         exits
     }
 
@@ -529,4 +547,14 @@ fn falls_through(body: &[Stmt]) -> bool {
         }
         _ => true,
     }
+}
+
+/// Whether a handler is for launches that need more than the device has, and for nothing else.
+fn is_out_of_resources(handler: &ruff_python_ast::ExceptHandlerExceptHandler) -> bool {
+    let name = match handler.type_.as_deref() {
+        Some(Expr::Name(name)) => &*name.id,
+        Some(Expr::Attribute(attribute)) => &*attribute.attr,
+        _ => return false,
+    };
+    name == "OutOfResources"
 }

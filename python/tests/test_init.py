@@ -44,10 +44,10 @@ class ModelNew(nn.Module):
 """
 
 
-def run(text: str, signature: dict[str, Any], seeds: list[int]) -> tuple[dict[str, Any], bytes]:
+def run(text: str, signature: dict[str, Any], seeds: list[int], **more: Any) -> tuple[dict[str, Any], bytes]:
     with tempfile.TemporaryDirectory() as scratch:
         data = os.path.join(scratch, "data")
-        request = {"source": HEAD + textwrap.dedent(text), "signature": signature, "seeds": seeds, "data": data}
+        request = {"source": HEAD + textwrap.dedent(text), "signature": signature, "seeds": seeds, "data": data} | more
         response = in_child(init.run, request, scratch)
         content = b""
         if os.path.exists(data):
@@ -100,3 +100,30 @@ def test_failures_are_answers():
     assert run("x = 1", signature, [0])[0]["error"]["type"] == "NameError"
     tensors = signature_of([], [torch.empty(3)])
     assert run("class ModelNew(nn.Module):\n    pass", tensors, [0])[0]["error"]["kind"] == "unsupported"
+
+
+NORM = """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(4))
+        self.shift = nn.Parameter(torch.zeros(SHAPE))
+        self.folded = self.gain.detach() * 3
+        self.one = nn.Parameter(torch.full((1,), 7.0))
+        self.register_buffer("space", torch.zeros(64))
+"""
+
+
+def test_fixed_weights_are_changed_where_the_reference_has_them() -> None:
+    fixed = [["torch.float32 [4] 1.0", True], ["torch.float32 [4] 0.0", True]]
+    signature = signature_of([torch.empty(4)], [])
+    for shape, rule in (("4", "each"), ("2, 2", "same")):
+        response, data = run(NORM.replace("SHAPE", shape), signature, [7, 8], fixed=fixed, rule=None)
+        assert response["rule"] == rule
+        gain, shift, folded = (tensor(response, data, name, 2) for name in ("gain", "shift", "folded"))
+        assert tensor(response, data, "gain", 1).tolist() == [1.0] * 4 and bool((gain != 1).all())
+        assert bool((shift != 0).all()) and torch.equal(folded, gain * 3)
+        assert len(set(gain.tolist())) == (4 if rule == "each" else 1)
+        # What the reference does not write is the candidate's own, and so is a workspace.
+        assert tensor(response, data, "one", 2).tolist() == [7.0]
+        assert tensor(response, data, "space", 2).tolist() == [0.0] * 64

@@ -342,7 +342,7 @@ def test_value_regimes_change_the_floating_inputs(ask: Any) -> None:
             "constant-rows": torch.equal(x, x[:, :1].expand_as(x)),
             "large": size > 10,
             "mixed-rows": bool((x[0] < -200).all() and (x[1] < -2e4).all() and (x[2] == 0).all())
-            and bool((x[3].abs() < 1e-11).all() and (x[4] < -200).all()),
+            and bool((x[3].abs() < 1e-11).all() and (x[4] > 2e4).all() and (x[5] < -200).all()),
         }[trial["regime"]]
         assert bool((answer.input(made, 1) >= 0).all())
         torch.testing.assert_close(answer.expected(made), torch.relu(x) + answer.input(made, 1))
@@ -369,11 +369,11 @@ def test_rows_are_of_the_kinds_that_the_reference_stands(ask: Any) -> None:
         (trial,) = [trial for trial in answer.trials() if trial["regime"] == "mixed-rows"]
         return answer.input(trial["calls"][0])
 
-    # A row of zeros has no direction, and exp of 300 or more below zero is nothing.
+    # A row of zeros has no direction, and what is below zero no logarithm.
     directions = kinds("return x / x.norm(dim=1, keepdim=True)")
     assert bool((directions != 0).any(1).all()) and bool((directions[1] < -2e4).all())
     logs = kinds("return x.log()", "[torch.rand(8, 40) + 0.1]")
-    assert bool((logs > 0).all()) and bool((logs < 1e-12).all())
+    assert bool((logs[::2] > 0).all() and (logs[::2] < 1e-12).all() and (logs[1::2] > 2e4).all())
     # A tensor of one dimension has eight pieces.
     flat = kinds("return x + 1", "[torch.randn(800)]").reshape(8, 100)
     assert bool((flat[0] < -200).all() and (flat[1] < -2e4).all() and (flat[2] == 0).all())
@@ -386,11 +386,21 @@ def test_large_is_as_large_as_the_reference_stands(ask: Any) -> None:
     assert x.min() >= 30 and x.max() <= 60
 
 
-@pytest.mark.parametrize("forward", ["x.sort(1)[1]", "x.topk(2)[1]", "x.argsort(1)", "x.median(1)[1]"])
-def test_equal_elements_are_no_question_where_torch_gives_them_in_any_order(ask: Any, forward: str) -> None:
-    assert not {"constant-rows", "mixed-rows"} & set(regimes(ask(model(f"return {forward}"), regimes=True)))
-    for stable in ("x.sort(1, stable=True)[1]", "x.argmax(1)", "x.max(1)[1]"):
-        assert "constant-rows" in regimes(ask(model(f"return {stable}"), regimes=True))
+@pytest.mark.parametrize(
+    ("forward", "open_order"),
+    [
+        ("x.sort(1)[1]", True),
+        ("x.topk(2)[1]", True),
+        ("x.median(1)[1]", True),
+        ("x.sort(dim=1, stable=True)[1]", False),
+        ("x.max(1)[1]", False),
+    ],
+)
+def test_equal_elements_are_no_question_where_torch_gives_them_in_any_order(
+    ask: Any, forward: str, open_order: bool
+) -> None:
+    found = set(regimes(ask(model(f"return {forward}"), regimes=True)))
+    assert {"constant-rows", "mixed-rows"} & found == (set() if open_order else {"constant-rows", "mixed-rows"})
 
 
 def test_fixed_weights_get_numbers_of_their_own(ask: Any) -> None:
@@ -404,7 +414,7 @@ def test_fixed_weights_get_numbers_of_their_own(ask: Any) -> None:
     answer = ask(model(forward, init=init))
     state = answer.state(answer.trials()[0])
     assert not torch.equal(state["eye"], torch.eye(5)) and bool((state["eye"] != 0).all())
-    assert not torch.allclose(state["table"], torch.linspace(1, 2, 5))
+    assert bool((state["table"] - torch.linspace(1, 2, 5)).abs().max() > 0.1)
     assert bool((state["q"] != state["k"]).any()) and bool((state["q"].sign() == state["k"].sign()).all())
     # A table in a buffer, and the zeros of what is not trained, are what others may compute.
     assert torch.equal(state["mask"], torch.tril(torch.ones(5, 5)))
@@ -415,11 +425,11 @@ def test_fixed_weights_get_numbers_of_their_own(ask: Any) -> None:
 @pytest.mark.parametrize("rule", ["each", "same"])
 def test_fixed_weights_change_while_the_constructor_runs(ask: Any, rule: str) -> None:
     init = (
-        "self.norm = nn.LayerNorm(5); self.batch = nn.BatchNorm1d(5); self.half = nn.Parameter(torch.full((5,), 0.5)); "
+        "self.norm = nn.LayerNorm(5); self.batch = nn.BatchNorm1d(5); self.gate = nn.Parameter(torch.full((5,), 0.5)); "
         "self.lin = nn.Linear(5, 5); "
         "self.register_buffer('made', self.norm.weight.detach() * 2 + self.norm.bias.detach())"
     )
-    text = model("return self.batch(self.lin(self.norm(x))) * self.half * self.made", init=init)
+    text = model("return self.batch(self.lin(self.norm(x))) * self.gate * self.made", init=init)
     plain = ask(text, state_rule="init", init_seed=7)
     changed = ask(text, state_rule="init", init_seed=7, init_rule=rule)
     assert (plain.cases[0]["changed"], changed.cases[0]["changed"]) == (False, True)
@@ -431,7 +441,7 @@ def test_fixed_weights_change_while_the_constructor_runs(ask: Any, rule: str) ->
         "batch.bias",
         "batch.running_mean",
         "batch.running_var",
-        "half",
+        "gate",
     }
     for name in before:
         assert torch.equal(before[name], after[name]) != (name in fixed or name == "made"), name
@@ -445,6 +455,19 @@ def test_outputs_that_share_memory_say_so(ask: Any) -> None:
     body = "y = x * 2; return y, y[1:], x * 3, x.sum(0).expand(4, 5), x"
     tensors = ask(model(body)).trials()[0]["calls"][0]["expected"]["tensors"]
     assert [t["alias"] for t in tensors] == [None, "output[0]", None, "output[3]", "input[0]"]
+
+
+def test_numbers_that_are_drawn_are_drawn_once(ask: Any) -> None:
+    drawn = ask(
+        model("return x * args[1] + args[2][0]", "[torch.randn(4), torch.rand(()).item(), (torch.rand(()).item(),)]")
+    )
+    assert drawn.defect is None and any("drawn once" in note for note in drawn.notes)
+    factor, offset = (drawn.cases[0]["signature"]["args"][i] for i in (1, 2))
+    call = drawn.trials()[1]["calls"][1]
+    want = drawn.input(call) * factor["value"] + offset["items"][0]["value"]
+    torch.testing.assert_close(drawn.expected(call), want)
+    # A choice between two ways is no number.
+    assert "on each call" in ask(model("return x", "[torch.randn(4), torch.rand(()).item() < 0.5 or 'no']")).defect
 
 
 def test_lazy_modules_have_their_weights(ask: Any) -> None:

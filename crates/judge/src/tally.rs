@@ -395,7 +395,7 @@ impl Failure {
                 Some("compute the variance from the differences to the mean, and add eps where the reference adds it")
             }
             "mixed-rows" => Some(
-                "rows of zeros, of numbers near zero, or far below zero: check the neutral element of a maximum, and where eps is added",
+                "rows of zeros, of numbers near zero or far from it: check the neutral element of a maximum, and where eps is added",
             ),
             "scaled-1e-3" => Some("an eps or a threshold is not where the reference has it"),
             _ => None,

@@ -84,9 +84,10 @@ class Controls(Oracle):
         flats: list[torch.Tensor] = []
         for number, call in enumerate(calls):
             if not self.stochastic or not docs:
-                docs, flats = self._inputs(case, seed, number)
+                _, flats = self._inputs(case, seed, number)
+                docs = shape.signature["args"]
                 if regime != "seed":
-                    oracle_regime.apply(regime, docs, flats)
+                    oracle_regime.apply(regime, docs, flats, **self._how(case, shape, regime, seed, weights))
             forward = derive(seed, "forward", number)
             tensors = call["expected"]["tensors"]
             found = {name: self._attempt(name, runner, docs, flats, forward) for name, runner in runners.items()}
@@ -158,8 +159,8 @@ class Controls(Oracle):
 
     def _other(self, case: Case, shape: Shape, seed: int, number: int) -> Values:
         model = reference.build(case, self._weights(seed, shape.level))
-        docs, flats = self._inputs(case, seed, 0)
-        number = number if self.stochastic else 0
+        _, flats = self._inputs(case, seed, 0)
+        docs, number = shape.signature["args"], number if self.stochastic else 0
         call = reference.call_native(model, docs, flats, derive(seed, "forward", number), self.device)
         return {path: tensor.detach().clone() for path, tensor in reference.output_tensors(call.output).items()}
 

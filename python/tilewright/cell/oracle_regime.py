@@ -19,6 +19,7 @@ KINDS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "far": lambda x: x - 3e4,
     "zero": torch.zeros_like,
     "tiny": lambda x: x * 1e-13,
+    "high": lambda x: x + 3e4,
 }
 """What becomes of the rows of the regime `mixed-rows`, in turn."""
 

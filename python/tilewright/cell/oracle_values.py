@@ -70,6 +70,19 @@ def encode(value: Any, tensor: Callable[[torch.Tensor, str], dict[str, Any]], pa
     raise UnsupportedValue(f"a value of type {type(value).__name__} is not supported")
 
 
+def same_layout(first: Any, second: Any) -> bool:
+    """Whether two argument documents are the same but for what plain numbers of one type are."""
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(same_layout(a, b) for a, b in zip(first, second, strict=True))
+    if isinstance(first, dict) and isinstance(second, dict) and first.get("kind") == second.get("kind"):
+        if first["kind"] == "number":
+            plain = type(first["value"]) in (int, float) and type(first["value"]) is type(second["value"])
+            return plain or first == second
+        if "items" in first:
+            return same_layout(first["items"], second["items"])
+    return first == second
+
+
 def _key(key: Any) -> str:
     if not isinstance(key, str):
         raise UnsupportedValue(f"a dict with the key {key!r} is not supported: keys are strings")

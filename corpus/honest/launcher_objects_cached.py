@@ -1,0 +1,41 @@
+"""functools.cache of objects that launch, by size."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+import functools
+
+
+class Launcher:
+    def __init__(self, block):
+        self.block = block
+
+    def __call__(self, x):
+        y = torch.empty_like(x)
+        k[(triton.cdiv(x.numel(), self.block),)](x, y, x.numel(), B=self.block)
+        return y
+
+
+@functools.cache
+def get(n):
+    return Launcher(128 if n < 512 else 256)
+
+
+@triton.jit
+def k(x_ptr, y_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    m = i < n
+    x = tl.load(x_ptr + i, mask=m)
+    y = tl.maximum(x, 0.0)
+    tl.store(y_ptr + i, y, mask=m)
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        return get(x.numel())(x)

@@ -261,7 +261,7 @@ pub(crate) const TRACE: &[Elsewhere] = &[
     Elsewhere {
         id: "environment",
         tier: Tier::Evidence,
-        what: "Reports a file that sets an environment variable.",
+        what: "Reports a file that sets an environment variable. In a function, or where torch, Triton or CUDA read the variable, the screen refuses it (`global-state`).",
         why: "Host code must be a pure function of shapes, dtypes and modes.",
         instead: "Literals.",
     },

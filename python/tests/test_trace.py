@@ -520,7 +520,8 @@ class ModelNew(nn.Module):
 
 
 def test_each_configuration_is_a_plan():
-    plans = trace(TUNED)["plans"]
+    *plans, measured = trace(TUNED)["plans"]
+    assert measured["choices"][-1]["function"] == "(circumstance)" and ops(measured) == ["launch", "launch"]
     assert [p["choices"][0]["index"] for p in plans] == [0, 1]
     assert [p["choices"][0]["of"] for p in plans] == [2, 2]
     assert [p["steps"][-1]["grid"][0] for p in plans] == [4, 2]

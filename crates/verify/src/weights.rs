@@ -66,12 +66,19 @@ impl Weights {
 
     /// Lists the names that differ, for a reader who wonders where the weights went.
     pub(crate) fn differing_names(&self) -> Option<String> {
+        // A name that it has in another shape is both missing and its own.
+        let (other, missing): (Vec<_>, Vec<_>) = self.missing.iter().partition(|name| self.extra.contains(name));
+        let own = self.extra.iter().filter(|name| !self.missing.contains(name)).cloned().collect::<Vec<_>>();
+        let join = |names: Vec<&String>| names.into_iter().cloned().collect::<Vec<_>>().join(", ");
         let mut parts = Vec::new();
-        if !self.missing.is_empty() {
-            parts.push(format!("the candidate's state_dict lacks {}", self.missing.join(", ")));
+        if !other.is_empty() {
+            parts.push(format!("the candidate's state_dict has {} in another shape", join(other)));
         }
-        if !self.extra.is_empty() {
-            parts.push(format!("it has of its own {}", self.extra.join(", ")));
+        if !missing.is_empty() {
+            parts.push(format!("the candidate's state_dict lacks {}", join(missing)));
+        }
+        if !own.is_empty() {
+            parts.push(format!("it has of its own {}", own.join(", ")));
         }
         (!parts.is_empty()).then(|| parts.join("; "))
     }

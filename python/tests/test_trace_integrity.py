@@ -27,7 +27,7 @@ def proofs(plan: dict[str, Any]) -> set[str]:
         "not any('fake' in name for name in (*dir(x), *vars(x)))",
         "x.untyped_storage().device.type == 'cuda' and x.untyped_storage().is_cuda",
         "x.storage().device.type == 'cuda' and x.storage().data_ptr() == x.data_ptr()",
-        "x.is_cuda and not x.is_meta and x.device.index == 0 and x.get_device() == 0",
+        "x.is_cuda and not x.is_meta and x.device.type == 'cuda' and x.get_device() >= 0",
         "x.names == (None,) and x.layout is torch.strided and x.type() == 'torch.cuda.FloatTensor'",
         "x._base is None and x.grad_fn is None and x.is_leaf",
         "id(x) == id(x) and hash(x) == hash(x) and hash('a') == hash('a') and id(x) != id(self.w)",

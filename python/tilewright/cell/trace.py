@@ -65,6 +65,8 @@ class Session:
         self.made: dict[int, Any] = {}
         """Weak references to the storages that the last call of `forward` made."""
         self.forced: dict[str, int] = {}
+        self.changes: list[dict[str, Any]] = []
+        """What the file had replaced or set when it was last looked at."""
         self.measuring = False
         """Whether autotuned kernels are launched as in a first call, which measures them."""
         self.rec: Recorder | None = None
@@ -270,7 +272,7 @@ def _traced(session: Session, max_variants: int) -> dict[str, Any]:
     except BaseException as exception:
         response = source.error(_kind(exception), exception)
     session.audit.stop()
-    findings = findings_of(0) + snapshot.findings(session)
+    findings = findings_of(0) + session.changes + snapshot.findings(session)
     if "plans" in response:
         _merge(response["plans"][0]["findings"], findings)
     else:

@@ -48,7 +48,7 @@ def strided_copy(
 
 @triton.jit
 def digest(src, n, key, out, BLOCK: tl.constexpr):
-    """Adds to `out` a keyed digest of `n` 32-bit words: a sum over mixed words, so that the order of programs is no matter."""
+    """Adds to `out` a keyed digest of `n` 32-bit words: a sum over mixed words, in whatever order programs run."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = i < n
     word = tl.load(src + i, mask=inside, other=0).to(tl.uint64) & 0xFFFFFFFF

@@ -1,8 +1,8 @@
 """The process that times the reference: its conversation here, its times where there is a GPU."""
 
 import json
+import multiprocessing
 import socket
-import threading
 from pathlib import Path
 
 import pytest
@@ -28,15 +28,32 @@ def get_init_inputs():
 """
 
 
+def oracle_data(request: dict, answers: multiprocessing.Queue) -> None:
+    """An oracle sets torch's switches for good, so it has a process of its own."""
+    answers.put(oracle.run(request, ""))
+
+
+def serve(request: dict, answers: multiprocessing.Queue) -> None:
+    """The same for the reference."""
+    answers.put(baseline.run(request, ""))
+
+
 @pytest.fixture
 def conversation(tmp_path: Path):
-    """A connection to a baseline that runs on a thread, with oracle data of the problem above."""
+    """A connection to the process that times the problem above, with oracle data."""
     problem = tmp_path / "problem.py"
     problem.write_text(PROBLEM)
     data = tmp_path / "data"
-    ask = {"seed": 1, "trials": 2, "regimes": False, "device": "cpu", "max_bytes": 1 << 30, "threads": 1}
-    found = oracle.run({"problem": str(problem), "data": str(data), **ask}, "")
-    case = found["cases"][0]
+    wanted = {"seed": 1, "trials": 2, "regimes": False, "device": "cpu", "max_bytes": 1 << 30, "threads": 1}
+    # Not forked: CUDA does not stand that.
+    processes = multiprocessing.get_context("spawn")
+    answers = processes.Queue()
+    first = processes.Process(
+        target=oracle_data, args=({"problem": str(problem), "data": str(data), **wanted}, answers), daemon=True
+    )
+    first.start()
+    case = answers.get(timeout=120)["cases"][0]
+    first.join(timeout=60)
     request = {
         "problem": str(problem),
         "signature": case["signature"],
@@ -46,20 +63,19 @@ def conversation(tmp_path: Path):
         "calls": [{"inputs": trial["calls"][0]["inputs"]} for trial in case["trials"]],
         "socket": str(tmp_path / "socket"),
     }
-    answers: list[dict] = []
-    thread = threading.Thread(target=lambda: answers.append(baseline.run(request, "")))
-    thread.start()
+    served = processes.Process(target=serve, args=(request, answers), daemon=True)
+    served.start()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stream:
-        while True:
+        while served.is_alive():
             try:
                 stream.connect(request["socket"])
                 break
             except (FileNotFoundError, ConnectionRefusedError):
-                threading.Event().wait(0.01)
+                served.join(timeout=0.01)
         yield stream
         stream.shutdown(socket.SHUT_RDWR)
-    thread.join(timeout=60)
-    assert answers == [{}]
+    assert answers.get(timeout=60) == {}
+    served.join(timeout=60)
     assert not Path(request["socket"]).exists()
 
 

@@ -181,7 +181,7 @@ fn bad_usage_exits_with_2_and_says_what_to_do() {
     let candidate = candidate.to_str().unwrap();
     for (arguments, says) in [
         (vec!["verify", "nowhere.py", candidate], "no problem file nowhere.py"),
-        (vec!["verify", &problem, "nowhere.py"], "failed to read nowhere.py"),
+        (vec!["verify", &problem, "nowhere.py"], "no candidate file nowhere.py"),
         (vec!["verify", &problem, candidate, "--target", "tpu"], "unknown target"),
         (vec!["verify", &problem, candidate, "--arch", "sm_1"], "unknown architecture"),
         (vec!["verify", &problem, candidate, "--profile", "vague"], "unknown profile"),

@@ -232,7 +232,7 @@ fn the_oracle_answers_in_the_contracts_words() {
     let request = fixture.problem(PROBLEM);
     let oracle = fixture.stage.oracle(&request).unwrap();
     assert_eq!((&oracle.defect, &oracle.no_float64, oracle.stochastic), (&None, &None, false));
-    assert_eq!(oracle.cases.iter().map(|case| case.trials.len()).collect::<Vec<_>>(), [7, 1]);
+    assert_eq!(oracle.cases.iter().map(|case| case.trials.len()).collect::<Vec<_>>(), [8, 1]);
     assert_eq!(oracle.cases[1].signature.case, "odd");
     let signature = &oracle.cases[0].signature;
     assert_eq!(signature.buffers, [96]);

@@ -233,7 +233,11 @@ impl Range {
             std::fs::remove_file(stop.join("now")).unwrap();
             let response = outcome.response.unwrap_or_else(|death| panic!("the victim: {death}: {}", outcome.output));
             // Once for each time that the tracer runs the file.
-            assert!(outcome.output.lines().all(|line| line == "ready") && !outcome.output.is_empty(), "{outcome:?}");
+            assert!(
+                outcome.output.lines().all(|line| line == "ready") && !outcome.output.is_empty(),
+                "{}",
+                outcome.output
+            );
             assert!(response["plans"][0]["steps"].as_array().is_some_and(|steps| !steps.is_empty()), "{response:#}");
             for layer in Layer::ALL {
                 if let Some(why) = outcome.layers.missing.get(&layer) {

@@ -60,19 +60,30 @@ enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// Problem file in KernelBench format: Model, get_inputs, get_init_inputs
-    pub(crate) problem: Utf8PathBuf,
+    #[arg(required_unless_present = "batch")]
+    pub(crate) problem: Option<Utf8PathBuf>,
     /// Candidate file that defines ModelNew
     #[arg(required_unless_present = "batch", conflicts_with = "batch")]
     pub(crate) candidate: Option<Utf8PathBuf>,
-    /// Verify every .py file under this folder, one JSON line each on stdout
-    #[arg(long, value_name = "DIR")]
+    /// Verify every .py file under this folder, one JSON line each on stdout; with -, requests as they come on stdin
+    ///
+    /// A request is a line of JSON: {"candidate": FILE} or {"source": TEXT}, with "problem": FILE where it is not PROBLEM, and
+    /// "id": anything. Each is answered by one line, {"id", "seconds", "verdict"} or {"id", "error"}, in the order in which
+    /// they are decided. It ends when stdin does.
+    #[arg(long, value_name = "DIR|-")]
     pub(crate) batch: Option<Utf8PathBuf>,
     /// Append the batch's JSON lines to this file too, and skip candidates that have a line in it
     #[arg(long, value_name = "FILE", requires = "batch")]
     pub(crate) resume: Option<Utf8PathBuf>,
-    /// Candidates verified at the same time in a batch [default: number of cores]
+    /// Candidates that are on their way at the same time in a batch [default: number of cores, and 3 for each GPU]
     #[arg(long, value_name = "N", requires = "batch")]
     pub(crate) jobs: Option<NonZeroU32>,
+    /// GPUs of one kind that share a batch, as 0,1 or cuda:0,cuda:1
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "batch", conflicts_with = "target")]
+    pub(crate) devices: Vec<String>,
+    /// Problems that stay loaded with --batch -: each has its data in memory, and on a GPU a process of its own
+    #[arg(long, value_name = "N", default_value = "16", requires = "batch")]
+    pub(crate) problems: NonZeroU32,
     /// Precision profile, by name or as a TOML file; repeat for several, the first one decides
     #[arg(long = "profile", value_name = "NAME", default_value = "tilewright-1")]
     pub(crate) profiles: Vec<String>,
@@ -233,7 +244,7 @@ pub(crate) struct ControlsArgs {
 }
 
 /// Options of the commands that verify.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct RunArgs {
     /// Where the launches run: cpu, or cuda:N
     #[arg(long, default_value = "cpu")]

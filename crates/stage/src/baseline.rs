@@ -43,6 +43,11 @@ pub struct BaselineRequest<'a> {
 pub struct Baseline {
     stream: UnixStream,
     job: JoinHandle<()>,
+    /// What it has made ready.
+    ready: BTreeMap<BaselineKind, Ready>,
+    work: Option<Work>,
+    /// It no longer answers.
+    lost: bool,
     /// Weights and inputs.
     _data: tempfile::NamedTempFile,
 }
@@ -90,7 +95,7 @@ impl Stage {
         let job = std::thread::spawn(move || stage.serve_baseline((job, scratch)));
         let stream = connect(&socket, &job)?;
         stream.set_read_timeout(Some(ANSWER)).map_err(StageError::io("set a socket up"))?;
-        Ok(Baseline { stream, job, _data: data })
+        Ok(Baseline { stream, job, ready: BTreeMap::new(), work: None, lost: false, _data: data })
     }
 
     fn serve_baseline(&self, job: (tilewright_cell::Job, TempDir)) {
@@ -116,9 +121,24 @@ fn connect(socket: &Path, job: &JoinHandle<()>) -> Result<UnixStream, StageError
 }
 
 impl Baseline {
-    /// Makes a baseline ready.
+    /// Whether it has stopped to answer.
+    pub fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Whether all of these are ready.
+    pub fn is_ready(&self, kinds: &[BaselineKind]) -> bool {
+        !self.lost && self.work.is_some() && kinds.iter().all(|kind| self.ready.contains_key(kind))
+    }
+
+    /// Makes a baseline ready, if it is not yet.
     pub fn prepare(&mut self, kind: BaselineKind) -> Result<Ready, StageError> {
-        self.ask(&json!({"prepare": kind}))
+        if let Some(ready) = self.ready.get(&kind) {
+            return Ok(*ready);
+        }
+        let ready = self.ask(&json!({"prepare": kind}))?;
+        self.ready.insert(kind, ready);
+        Ok(ready)
     }
 
     /// Device time of some calls, in microseconds; the second-level cache is flushed before each.
@@ -130,8 +150,14 @@ impl Baseline {
         Ok(self.ask::<Times>(&json!({"time": kind, "calls": calls}))?.us)
     }
 
+    /// Operations and least bytes of one call.
     pub fn work(&mut self) -> Result<Work, StageError> {
-        self.ask(&json!({"work": null}))
+        if let Some(work) = self.work {
+            return Ok(work);
+        }
+        let work = self.ask(&json!({"work": null}))?;
+        self.work = Some(work);
+        Ok(work)
     }
 
     /// Operations a second of a large matrix product, by dtype.
@@ -141,7 +167,9 @@ impl Baseline {
 
     fn ask<T: DeserializeOwned>(&mut self, question: &Value) -> Result<T, StageError> {
         let failed = |why: String| StageError::Malformed { kind: "baseline", why };
-        let answer = exchange(&mut self.stream, question).map_err(|error| failed(error.to_string()))?;
+        let answer = exchange(&mut self.stream, question);
+        self.lost |= answer.is_err();
+        let answer = answer.map_err(|error| failed(error.to_string()))?;
         match answer.get("error").and_then(Value::as_str) {
             Some(error) => Err(failed(error.to_owned())),
             None => serde_json::from_value(answer).map_err(|error| failed(error.to_string())),

@@ -12,6 +12,7 @@ mod data;
 mod error;
 mod jobs;
 mod locations;
+mod permits;
 mod runner;
 
 pub use baseline::{Baseline, BaselineRequest, Ready};
@@ -25,4 +26,5 @@ pub use jobs::{
     TraceRequest, Weights,
 };
 pub use locations::{Stripped, strip_locations};
+pub use permits::{Permit, Permits};
 pub use runner::{Runner, Stage};

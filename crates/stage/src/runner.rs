@@ -9,7 +9,7 @@ use tilewright_cell::{CellError, Death, Job, Limits, Outcome, Zygote};
 use tilewright_contract::Finding;
 
 use crate::jobs::StageOptions;
-use crate::{Cache, Failure, StageError};
+use crate::{Cache, Failure, Permits, StageError};
 
 /// What runs jobs: the zygote, or in tests something in its place.
 pub trait Runner: Send + Sync {
@@ -37,6 +37,8 @@ pub struct Stage {
     pub(crate) runner: Arc<dyn Runner>,
     pub(crate) cache: Cache,
     pub(crate) options: StageOptions,
+    /// One for each job of a candidate that may run at a time.
+    cores: Arc<Permits>,
 }
 
 /// A job's answer with its scratch folder, which goes when this goes.
@@ -54,7 +56,8 @@ struct ErrorDocument {
 
 impl Stage {
     pub fn new(runner: Arc<dyn Runner>, cache: Cache, options: StageOptions) -> Self {
-        Self { runner, cache, options }
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+        Self { runner, cache, options, cores: Arc::new(Permits::new(cores)) }
     }
 
     /// Where compiled kernels are kept.
@@ -85,7 +88,11 @@ impl Stage {
         kind: &'static str,
         (job, scratch): (Job, TempDir),
     ) -> Result<Answer<T>, StageError> {
+        // Jobs of many candidates side by side would only slow each other down, and take memory together. Those that
+        // are trusted are few, and one of them lasts as long as its problem.
+        let permit = (!job.trusted).then(|| self.cores.take(1));
         let outcome = self.runner.run(&job)?;
+        drop(permit);
         tracing::debug!(kind, seconds = outcome.seconds, max_rss_kb = outcome.max_rss_kb, "job ended");
         let response = outcome.response.map_err(|death| StageError::Death { kind, death, output: outcome.output })?;
         Ok(Answer { value: read_answer(kind, response)?, scratch })

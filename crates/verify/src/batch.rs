@@ -2,15 +2,18 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Mutex, PoisonError};
 
 use tilewright_contract::Verdict;
 
 use crate::draft::{Draft, Stop};
 use crate::pipeline::Verifier;
 use crate::problem::{Problem, identify};
+use crate::shelf::Shelf;
+
+/// Candidates for each GPU beyond those that the cores work on: so many wait there, and no more.
+const QUEUE: usize = 3;
 
 /// A problem with some of its candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,9 +22,36 @@ pub struct Group {
     pub candidates: Vec<PathBuf>,
 }
 
-/// Verifies each candidate, `jobs` at a time, and hands over each verdict as it comes, with the indices of its group
-/// and of the candidate in it. Every candidate gets exactly one. The oracle's data of a problem is made when its first
-/// candidate starts, shared by all, and dropped with the last.
+/// One candidate to be verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task<T> {
+    /// Comes back with the verdict.
+    pub tag: T,
+    pub problem: PathBuf,
+    pub candidate: PathBuf,
+    /// The candidate's text; without it, what the file holds.
+    pub source: Option<Vec<u8>>,
+}
+
+/// How much is done side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Width {
+    /// Candidates that are on their way at the same time.
+    pub jobs: usize,
+    /// Problems that stay loaded while nobody asks for them.
+    pub problems: usize,
+}
+
+impl Verifier {
+    /// The number of cores, and some candidates more that wait for each GPU: it should never wait for them.
+    pub fn default_jobs(&self) -> usize {
+        std::thread::available_parallelism().map_or(1, usize::from) + QUEUE * self.lanes.len()
+    }
+}
+
+/// Verifies each candidate and hands over each verdict as it comes, with the indices of its group and of the candidate in
+/// it. Every candidate gets exactly one. The oracle's data of a problem is made when its first candidate starts, and shared
+/// by all.
 ///
 /// # Errors
 /// Whatever `on_verdict` returns ends the batch early.
@@ -31,64 +61,66 @@ pub fn batch<E>(
     jobs: usize,
     mut on_verdict: impl FnMut(usize, usize, Verdict) -> Result<(), E>,
 ) -> Result<(), E> {
-    let tasks: Vec<(usize, usize)> = groups
-        .iter()
-        .enumerate()
-        .flat_map(|(group, of)| (0..of.candidates.len()).map(move |candidate| (group, candidate)))
-        .collect();
-    let shared: Vec<Shared> = groups.iter().map(Shared::new).collect();
-    let next = AtomicUsize::new(0);
-    let (sender, verdicts) = channel();
+    let tasks = groups.iter().enumerate().flat_map(|(group, of)| {
+        of.candidates.iter().enumerate().map(move |(candidate, path)| Task {
+            tag: (group, candidate),
+            problem: of.problem.clone(),
+            candidate: path.clone(),
+            source: None,
+        })
+    });
+    // Groups come one after the other: a problem is not asked for again.
+    serve(verifier, tasks, Width { jobs, problems: 1 }, |(group, candidate), verdict| {
+        on_verdict(group, candidate, verdict)
+    })
+}
+
+/// Verifies candidates as they come and hands over each verdict as it comes: one for every task. A task is asked for when
+/// there is a hand free for it, so that no more than `width.jobs` of them are held at a time.
+///
+/// # Errors
+/// Whatever `on_verdict` returns: no further task is asked for then.
+pub fn serve<T: Send, E>(
+    verifier: &Verifier,
+    tasks: impl Iterator<Item = Task<T>> + Send,
+    width: Width,
+    mut on_verdict: impl FnMut(T, Verdict) -> Result<(), E>,
+) -> Result<(), E> {
+    let shelf = Shelf::new(verifier, width.problems);
+    // None once it has ended: an iterator need not stay at its end.
+    let tasks = Mutex::new(Some(tasks));
+    let next = || {
+        let mut tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let task = tasks.as_mut()?.next();
+        if task.is_none() {
+            *tasks = None;
+        }
+        task
+    };
+    // Whoever is slow to take verdicts slows the rest down.
+    let (sender, verdicts) = sync_channel(width.jobs.max(1));
     std::thread::scope(|threads| {
-        for _ in 0..jobs.max(1) {
-            let sender = sender.clone();
-            let (next, tasks, shared) = (&next, &tasks, &shared);
+        for _ in 0..width.jobs.max(1) {
+            let (sender, next, shelf) = (sender.clone(), &next, &shelf);
             threads.spawn(move || {
-                while let Some(&(group, candidate)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let problem = shared[group].get(verifier);
-                    let verdict = one(verifier, &problem, &groups[group].candidates[candidate]);
-                    drop(problem);
-                    shared[group].done();
+                while let Some(task) = next() {
+                    let verdict = shelf.with(&task.problem, |problem| one(verifier, problem, &task));
                     // A failed send means that the batch has ended early.
-                    if sender.send((group, candidate, verdict)).is_err() {
+                    if sender.send((task.tag, verdict)).is_err() {
                         return;
                     }
                 }
             });
         }
         drop(sender);
-        verdicts.into_iter().try_for_each(|(group, candidate, verdict)| on_verdict(group, candidate, verdict))
+        verdicts.into_iter().try_for_each(|(tag, verdict)| on_verdict(tag, verdict))
     })
 }
 
-/// A problem that is loaded for its first candidate and dropped after its last.
-struct Shared<'a> {
-    path: &'a Path,
-    loaded: Mutex<Option<Arc<Problem>>>,
-    left: AtomicUsize,
-}
-
-impl<'a> Shared<'a> {
-    fn new(group: &'a Group) -> Self {
-        Self { path: &group.problem, loaded: Mutex::new(None), left: AtomicUsize::new(group.candidates.len()) }
-    }
-
-    /// The problem; the first to ask loads it, the others wait for that.
-    fn get(&self, verifier: &Verifier) -> Arc<Problem> {
-        let mut slot = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(slot.get_or_insert_with(|| Arc::new(verifier.load(self.path))))
-    }
-
-    fn done(&self) {
-        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.loaded.lock().unwrap_or_else(PoisonError::into_inner).take();
-        }
-    }
-}
-
 /// One verdict, whatever happens: also for an unreadable file and for a bug of ours.
-fn one(verifier: &Verifier, problem: &Problem, file: &Path) -> Verdict {
-    let source = match std::fs::read(file) {
+fn one<T>(verifier: &Verifier, problem: &Problem, task: &Task<T>) -> Verdict {
+    let file = &task.candidate;
+    let source = match task.source.clone().map_or_else(|| std::fs::read(file), Ok) {
         Ok(source) => source,
         Err(error) => return failed(verifier, problem, file, &[], format!("failed to read the candidate: {error}")),
     };

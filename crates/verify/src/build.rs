@@ -14,6 +14,7 @@ use tilewright_stage::{Compiled, Trace};
 use crate::draft::{Draft, Stop};
 use crate::execute::Replay;
 use crate::kernel;
+use crate::lane::Seat;
 use crate::pipeline::{Candidate, Verifier};
 use crate::target::{Device, launch_limit};
 
@@ -149,14 +150,14 @@ impl BuiltPlan {
     }
 
     /// The device that runs this plan.
-    pub(crate) fn device<'a>(&'a self, verifier: &'a Verifier) -> impl Replay + 'a {
-        PlanDevice { built: self, verifier }
+    pub(crate) fn device<'a>(&'a self, candidate: &'a Candidate<'_>) -> impl Replay + 'a {
+        PlanDevice { built: self, seat: candidate.seat.as_ref() }
     }
 }
 
 struct PlanDevice<'a> {
     built: &'a BuiltPlan,
-    verifier: &'a Verifier,
+    seat: Option<&'a Seat<'a>>,
 }
 
 impl Replay for CpuDevice {
@@ -172,7 +173,8 @@ impl Replay for PlanDevice<'_> {
         }
         let (kernels, steps) = self.built.executables();
         let lost = || Fault::new(FaultKind::Infrastructure, "no GPU was asked for");
-        self.verifier.cuda(|device| device.run(plan, &kernels, &steps, run)).ok_or_else(lost)?
+        let seat = self.seat.ok_or_else(lost)?;
+        seat.lane.device().run(plan, &kernels, &steps, run)
     }
 }
 

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use tilewright_contract::{Finding, Opinion, OracleCase, Reason, Tier, Trial, Verdict, VerdictKind};
 use tilewright_judge::{Judged, OWN_CASE, Tally, check_output};
-use tilewright_replay::cuda::CudaDevice;
 use tilewright_screen::Cut;
 use tilewright_stage::{KernelSite, Stage, Trace, TraceRequest};
 
 use crate::build::{Build, BuiltPlan};
 use crate::draft::{Draft, Stop, stop_at};
-use crate::execute::{POISON, Replay, TrialOutcome, TrialRun};
+use crate::execute::{POISON, Replay, TrialRun};
+use crate::lane::{Lane, Seat};
 use crate::opinion::{self, Reviewer};
 use crate::options::{Mode, Options};
 use crate::problem::{OracleSet, Problem, identify};
@@ -25,13 +25,14 @@ use crate::{coverage, direct, judging, keep, timing};
 const MAX_VARIANTS: u32 = 64;
 
 /// How long the emulator may take over the smallest case of a candidate that is verified on a GPU.
-const EMULATION: Duration = Duration::from_secs(20);
+const EMULATION: Duration = Duration::from_millis(1500);
 
-/// Verifies candidates. One zygote, one cache and, for a GPU, one executor process serve all of them.
+/// Verifies candidates. One zygote, one cache and, for each GPU, one executor process serve all of them.
 pub struct Verifier {
     pub(crate) stage: Stage,
     pub(crate) options: Options,
-    pub(crate) cuda: Option<Mutex<CudaDevice>>,
+    /// The GPUs; none where launches run on a CPU.
+    pub(crate) lanes: Vec<Lane>,
     /// Of the GPU, once they are known.
     pub(crate) rates: Mutex<Option<timing::Rates>>,
     reviewer: Option<Reviewer>,
@@ -44,7 +45,16 @@ pub(crate) struct Candidate<'a> {
     pub(crate) oracle: &'a OracleSet,
     pub(crate) source: String,
     pub(crate) cut: Cut,
-    pub(crate) deadline: Instant,
+    /// Its place on a GPU, once it needs one.
+    pub(crate) seat: Option<Seat<'a>>,
+    deadline: Instant,
+}
+
+impl<'a> Candidate<'a> {
+    /// Until when it may take; waiting for a GPU that others have is not its time.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline + self.seat.as_ref().map_or(Duration::ZERO, Seat::waited)
+    }
 }
 
 /// One execution: a plan on a trial.
@@ -56,11 +66,17 @@ pub(crate) struct TrialOf<'a> {
 
 impl Verifier {
     pub fn new(stage: Stage, options: Options) -> Self {
-        let cuda = match options.device {
-            Device::Cpu => None,
-            Device::Cuda(ordinal) => Some(Mutex::new(CudaDevice::new(ordinal))),
+        let lanes = match options.device {
+            Device::Cpu => Vec::new(),
+            Device::Cuda(ordinal) => vec![Lane::new(0, ordinal)],
         };
-        Self { stage, options, cuda, rates: Mutex::new(None), reviewer: None }
+        Self { stage, options, lanes, rates: Mutex::new(None), reviewer: None }
+    }
+
+    /// Uses these GPUs side by side, which are of the kind of the options' device. Oracles run on the first one.
+    pub fn with_gpus(mut self, ordinals: &[usize]) -> Self {
+        self.lanes = ordinals.iter().enumerate().map(|(index, &ordinal)| Lane::new(index, ordinal)).collect();
+        self
     }
 
     /// Asks `review` about the problem's and the candidate's text whenever a candidate is accepted.
@@ -83,7 +99,7 @@ impl Verifier {
 
     /// The stages in order; the first one that decides ends it.
     fn decide(&self, problem: &Problem, source: &[u8], draft: &mut Draft) -> Result<(), Stop> {
-        let candidate = self.screened(problem, source, draft)?;
+        let mut candidate = self.screened(problem, source, draft)?;
         if self.options.mode == Mode::Direct {
             return direct::decide(self, &candidate, draft);
         }
@@ -97,17 +113,43 @@ impl Verifier {
         }
         let build = Build::new(self, &candidate, &traces, draft)?;
         keep::write(self, &candidate, &traces, &build, oracle)?;
-        if self.cuda.is_some() {
-            self.emulate_smallest(&candidate, &build, &weights, draft)?;
-        }
-        let judged = self.replay(&candidate, &build, &weights, draft)?;
+        candidate.seat = Seat::find(&self.lanes);
+        let Some(seat) = &candidate.seat else {
+            let judged = self.replay(&candidate, &build, &weights, draft)?;
+            return draft.judged(judged, &weights);
+        };
+        draft.verdict.target = seat.lane.to_string();
+        let judged = self.replay_checked(&candidate, &build, &weights, draft)?;
         draft.judged(judged, &weights)?;
-        if self.cuda.is_some() && self.options.timing.is_some() {
-            let start = Instant::now();
+        if self.options.timing.is_some() {
             draft.verdict.timing = timing::time(self, &candidate, &build, &weights, draft)?;
-            draft.spent("time", start.elapsed().as_secs_f64(), false);
         }
         Ok(())
+    }
+
+    /// Runs every plan on the GPU, and meanwhile the smallest case in the emulator, whose objections come first.
+    fn replay_checked(
+        &self,
+        candidate: &Candidate<'_>,
+        build: &Build,
+        weights: &Weights,
+        draft: &mut Draft,
+    ) -> Result<Judged, Stop> {
+        let Some(smallest) = smallest(build, weights.oracle(candidate)) else {
+            return self.replay(candidate, build, weights, draft);
+        };
+        // Assembly could read clocks and keep data in variables of its own: none runs that nobody has understood.
+        if smallest.built.has_assembly() {
+            self.emulate(candidate, &smallest, weights).tell(draft)?;
+            return self.replay(candidate, build, weights, draft);
+        }
+        std::thread::scope(|scope| {
+            let emulated = scope.spawn(|| self.emulate(candidate, &smallest, weights));
+            let judged = self.replay(candidate, build, weights, draft);
+            let bug = |_| Emulated::stopped(Stop::infrastructure("a bug in Tilewright: the emulator panicked"));
+            emulated.join().unwrap_or_else(bug).tell(draft)?;
+            judged
+        })
     }
 
     /// A candidate that the screen does not refuse.
@@ -127,7 +169,7 @@ impl Verifier {
         draft.see(&cut.findings);
         stop_at(&proofs(&cut.findings))?;
         let source = tilewright_screen::decode(source)?;
-        Ok(Candidate { problem, oracle, source, cut, deadline })
+        Ok(Candidate { problem, oracle, source, cut, seat: None, deadline })
     }
 
     /// Its plans, none of which the tracer refuses.
@@ -159,11 +201,11 @@ impl Verifier {
     }
 
     /// Every plan on its trials, judged in order.
-    fn replay(
+    fn replay<'a>(
         &self,
-        candidate: &Candidate<'_>,
-        build: &Build,
-        weights: &Weights,
+        candidate: &'a Candidate<'_>,
+        build: &'a Build,
+        weights: &'a Weights,
         draft: &mut Draft,
     ) -> Result<Judged, Stop> {
         let oracle = weights.oracle(candidate);
@@ -171,12 +213,15 @@ impl Verifier {
         // In circumstances of its own a plan must be right too; what is not is told with them.
         let (mut tally, mut apart) = (new_tally(), Vec::new());
         let trials = trials(build, oracle);
-        let outcomes: Vec<_> = draft.stage("replay", || match self.options.device {
-            Device::Cpu => parallel(&trials, |trial| self.run_trial(trial, oracle, weights, candidate.deadline)),
-            Device::Cuda(_) => {
-                trials.iter().map(|trial| self.run_trial(trial, oracle, weights, candidate.deadline)).collect()
-            }
+        let turn = candidate.seat.as_ref().map(|seat| draft.stage("wait", || seat.turn()));
+        let run = |trial: &TrialOf<'a>| {
+            self.trial_run(trial, &trial.built.device(candidate), oracle, weights, candidate.deadline()).outcome()
+        };
+        let outcomes: Vec<_> = draft.stage("replay", || match turn {
+            None => parallel(&trials, run),
+            Some(_) => trials.iter().map(run).collect(),
         });
+        drop(turn);
         let start = Instant::now();
         for (trial, outcome) in trials.iter().zip(outcomes) {
             let outcome = outcome.map_err(|stop| trial.place(stop))?;
@@ -208,44 +253,21 @@ impl Verifier {
 
     /// A GPU does not tell who wrote an element, nor that a read went astray inside its own memory: the smallest case
     /// runs in the emulator too.
-    fn emulate_smallest(
-        &self,
-        candidate: &Candidate<'_>,
-        build: &Build,
-        weights: &Weights,
-        draft: &mut Draft,
-    ) -> Result<(), Stop> {
-        let oracle = weights.oracle(candidate);
-        let first = build.plans.iter().filter(|built| built.main);
-        let Some(built) = first.min_by_key(|built| built.plan.nbytes()) else { return Ok(()) };
-        let case = &oracle.data.cases[built.case];
-        let Some(trial) = case.trials.first() else { return Ok(()) };
-        let trial = TrialOf { built, case, trial };
-        let outcome = draft.stage("emulate", || -> Result<(), Stop> {
-            let device = built.emulator()?;
-            let deadline = candidate.deadline.min(Instant::now() + EMULATION);
-            let run = self.trial_run(&trial, &device, oracle, weights, deadline);
-            run.outcome().map(drop)
-        });
-        match outcome {
-            // Assembly could read clocks and keep data in variables of its own: none runs that nobody has understood.
-            Err(stop) if stop.kind == VerdictKind::Unsupported && built.has_assembly() => Err(trial.place(stop)),
+    fn emulate(&self, candidate: &Candidate<'_>, trial: &TrialOf<'_>, weights: &Weights) -> Emulated {
+        let start = Instant::now();
+        let run = || -> Result<(), Stop> {
+            let device = trial.built.emulator()?;
+            let deadline = candidate.deadline().min(start + EMULATION);
+            self.trial_run(trial, &device, weights.oracle(candidate), weights, deadline).outcome().map(drop)
+        };
+        let (outcome, note) = match run() {
+            Err(stop) if stop.kind == VerdictKind::Unsupported && trial.built.has_assembly() => (Err(stop), None),
             Err(stop) if matches!(stop.kind, VerdictKind::Unsupported | VerdictKind::Timeout) => {
-                draft.note(format!("not checked in the emulator: {}", stop.reasons[0].message));
-                Ok(())
+                (Ok(()), Some(format!("not checked in the emulator: {}", stop.reasons[0].message)))
             }
-            other => other.map_err(|stop| trial.place(stop)),
-        }
-    }
-
-    fn run_trial<'a>(
-        &self,
-        trial: &TrialOf<'a>,
-        oracle: &'a OracleSet,
-        weights: &'a Weights,
-        deadline: Instant,
-    ) -> Result<TrialOutcome<'a>, Stop> {
-        self.trial_run(trial, &trial.built.device(self), oracle, weights, deadline).outcome()
+            other => (other, None),
+        };
+        Emulated { outcome: outcome.map_err(|stop| trial.place(stop)), note, seconds: start.elapsed().as_secs_f64() }
     }
 
     pub(crate) fn trial_run<'a, 'd>(
@@ -266,10 +288,24 @@ impl Verifier {
             deadline,
         }
     }
+}
 
-    /// Has the GPU to itself while `work` runs.
-    pub(crate) fn cuda<T>(&self, work: impl FnOnce(&mut CudaDevice) -> T) -> Option<T> {
-        self.cuda.as_ref().map(|device| work(&mut device.lock().unwrap_or_else(PoisonError::into_inner)))
+/// What the emulator said beside a GPU.
+struct Emulated {
+    outcome: Result<(), Stop>,
+    note: Option<String>,
+    seconds: f64,
+}
+
+impl Emulated {
+    fn stopped(stop: Stop) -> Self {
+        Self { outcome: Err(stop), note: None, seconds: 0.0 }
+    }
+
+    fn tell(self, draft: &mut Draft) -> Result<(), Stop> {
+        draft.spent("emulate", self.seconds, false);
+        self.note.into_iter().for_each(|note| draft.note(note));
+        self.outcome
     }
 }
 
@@ -334,6 +370,13 @@ pub(crate) fn trials<'a>(build: &'a Build, oracle: &'a OracleSet) -> Vec<TrialOf
         trials.extend(case.trials.iter().take(taken).map(|trial| TrialOf { built, case, trial }));
     }
     trials
+}
+
+/// The first trial of the case with the least memory.
+fn smallest<'a>(build: &'a Build, oracle: &'a OracleSet) -> Option<TrialOf<'a>> {
+    let built = build.plans.iter().filter(|built| built.main).min_by_key(|built| built.plan.nbytes())?;
+    let case = &oracle.data.cases[built.case];
+    Some(TrialOf { built, case, trial: case.trials.first()? })
 }
 
 fn proofs(findings: &[Finding]) -> Vec<Finding> {

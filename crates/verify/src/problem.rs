@@ -1,14 +1,15 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tilewright_contract::{Blob, CandidateId, OracleData, Trial, VerdictKind};
+use tilewright_contract::{BaselineKind, Blob, CandidateId, OracleData, Trial, VerdictKind};
 use tilewright_judge::OWN_REGIME;
 use tilewright_stage::{Baseline, BaselineRequest, ChangeRule, Controls, DataFile, OracleRequest, StageError, Weights};
 
 use crate::controls::free_passes;
 use crate::draft::Stop;
+use crate::lane::Lane;
 use crate::options::Options;
 use crate::pipeline::Verifier;
 use crate::target::Device;
@@ -25,8 +26,8 @@ pub struct Problem {
     pub(crate) initial: Mutex<BTreeMap<ChangeRule, Arc<OracleSet>>>,
     /// Unrelated to every input seed.
     pub(crate) init_seed: u64,
-    /// The process that times the reference; started when the first candidate is accepted.
-    pub(crate) baseline: Mutex<Option<Baseline>>,
+    /// The process that times the reference, for each GPU; started when the first candidate is accepted there.
+    baselines: Vec<Mutex<Option<Baseline>>>,
     pub(crate) seconds: f64,
     /// What passes without the answer under the deciding profile, as `zeros (output)`.
     pub(crate) degenerate: Vec<String>,
@@ -51,8 +52,38 @@ impl Problem {
         &self.id.digest
     }
 
+    /// The process that times the reference on a GPU, if it runs.
+    pub(crate) fn baseline(&self, lane: &Lane) -> Option<MutexGuard<'_, Option<Baseline>>> {
+        Some(self.baselines.get(lane.index)?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Starts the process that times the reference on a GPU and makes baselines ready, where that is still to do: seconds,
+    /// for which no candidate should have the GPU to itself.
+    pub(crate) fn warm_baseline(
+        &self,
+        verifier: &Verifier,
+        lane: &Lane,
+        kinds: &[BaselineKind],
+    ) -> Result<(), StageError> {
+        let cold = |held: &Option<Baseline>| held.as_ref().is_none_or(|held| !held.is_ready(kinds));
+        if kinds.is_empty() || self.baseline(lane).is_some_and(|held| !cold(&held)) {
+            return Ok(());
+        }
+        // First the GPU, then the process: who has the GPU to himself waits for the process too.
+        lane.beside(|| {
+            let Some(mut held) = self.baseline(lane) else { return Ok(()) };
+            if held.as_ref().is_none_or(Baseline::is_lost) {
+                *held = None;
+                *held = self.start_baseline(verifier, lane)?;
+            }
+            let Some(reference) = held.as_mut() else { return Ok(()) };
+            reference.work()?;
+            kinds.iter().try_for_each(|&kind| reference.prepare(kind).map(drop))
+        })
+    }
+
     /// Starts the process that times the reference, on the inputs that candidates are timed on.
-    pub(crate) fn start_baseline(&self, verifier: &Verifier) -> Result<Option<Baseline>, StageError> {
+    fn start_baseline(&self, verifier: &Verifier, lane: &Lane) -> Result<Option<Baseline>, StageError> {
         let Some((case, file)) = self.oracle.as_ref().ok().and_then(|set| Some((set.data.cases.first()?, &set.file)))
         else {
             return Ok(None);
@@ -62,7 +93,7 @@ impl Problem {
         let request = BaselineRequest {
             problem: &self.path,
             signature: &case.signature,
-            device: oracle_device(&verifier.options),
+            device: lane.to_string(),
             trials: &trials,
             data: file,
         };
@@ -87,7 +118,7 @@ impl Verifier {
             oracle,
             degenerate,
             initial: Mutex::default(),
-            baseline: Mutex::new(None),
+            baselines: self.lanes.iter().map(|_| Mutex::new(None)).collect(),
             init_seed: derive(self.options.seed, b"init"),
             seconds: start.elapsed().as_secs_f64(),
         }
@@ -120,7 +151,7 @@ impl Verifier {
         let folder =
             tempfile::Builder::new().prefix("tilewright-oracle-").permissions(private).tempdir().map_err(io)?;
         let data_path = folder.path().join("data");
-        let answer = job(&OracleRequest {
+        let request = OracleRequest {
             problem: path.to_owned(),
             seed: derive(self.options.seed, b"inputs"),
             trials: self.options.trials,
@@ -130,7 +161,12 @@ impl Verifier {
             threads: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
             data: data_path.clone(),
             weights,
-        })
+        };
+        // It computes on the first GPU, where there is one.
+        let answer = match self.lanes.first() {
+            Some(lane) => lane.beside(|| job(&request)),
+            None => job(&request),
+        }
         .map_err(problem_stop)?;
         let bytes = std::fs::read(&data_path).map_err(io)?;
         let file = DataFile::open(&data_path).map_err(io)?;

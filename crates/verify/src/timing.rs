@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tilewright_clock::{estimate, median, speedup, spread};
 use tilewright_contract::{
@@ -53,12 +53,21 @@ pub(crate) fn time(
     weights: &Weights,
     draft: &mut Draft,
 ) -> Result<Option<Timing>, Stop> {
+    let Some(seat) = &candidate.seat else { return Ok(None) };
+    let kinds = verifier.options.timing.as_deref().unwrap_or_default();
+    if let Err(error) = draft.stage("baseline", || candidate.problem.warm_baseline(verifier, seat.lane, kinds)) {
+        draft.note(format!("a baseline could not be timed: {error}"));
+    }
     let builds = clock_builds(verifier, draft)?;
     let own = builds.each_ref().map(|(spec, built)| built.executable(spec));
     let bench = |built| Bench::new(verifier, candidate, built, weights, &own);
     let plans: Vec<&BuiltPlan> = build.plans.iter().filter(|built| built.case == 0 && built.plan.is_usual()).collect();
     // Nobody else has the device until all is measured.
-    verifier.cuda(|device| time_fastest(&plans, bench, device, draft)).transpose().map(Option::flatten)
+    let _turn = draft.stage("wait", || seat.turn());
+    let start = Instant::now();
+    let timing = time_fastest(&plans, bench, &mut seat.lane.device(), draft);
+    draft.spent("time", start.elapsed().as_secs_f64(), false);
+    timing
 }
 
 fn time_fastest<'a>(
@@ -146,7 +155,7 @@ impl<'a> Bench<'a> {
         weights: &'a Weights,
         own: &'a [Executable<'a>; 2],
     ) -> Self {
-        let device = Box::new(built.device(verifier));
+        let device = Box::new(built.device(candidate));
         let (launches, digests) = (Vec::new(), Vec::new());
         Self { verifier, candidate, built, weights, own, device, launches, digests, overhead: 0.0, varies: false }
     }
@@ -196,10 +205,8 @@ impl<'a> Bench<'a> {
         if kinds.is_empty() {
             return Ok(());
         }
-        let mut held = self.candidate.problem.baseline.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.is_none() {
-            *held = self.candidate.problem.start_baseline(self.verifier)?;
-        }
+        let lane = self.candidate.seat.as_ref().map(|seat| seat.lane);
+        let Some(mut held) = lane.and_then(|lane| self.candidate.problem.baseline(lane)) else { return Ok(()) };
         let Some(reference) = held.as_mut() else { return Ok(()) };
         found.work = Some(reference.work()?);
         self.verifier.measure_rates(device, reference)?;
@@ -291,13 +298,13 @@ impl<'a> Bench<'a> {
     fn block(&mut self, device: &mut CudaDevice, block: Block) -> Result<Vec<Call>, Stop> {
         // Where every result is judged, a block is one call.
         let block = if self.varies { Block { calls: 1, read_back: true, ..block } } else { block };
-        let (calls, results) = device.time(block, Some(self.candidate.deadline))?;
+        let (calls, results) = device.time(block, Some(self.candidate.deadline()))?;
         let same = |call: &Call| self.digests.get(call.set) == Some(&call.digest);
         if !self.varies && !calls.iter().all(same) {
             self.varies = true;
             // The calls of this block are used all the same, but its last results have to be right.
             let again = Block { calls: 1, read_back: true, ..block };
-            let (last, results) = device.time(again, Some(self.candidate.deadline))?;
+            let (last, results) = device.time(again, Some(self.candidate.deadline()))?;
             self.judge_last(&last, results)?;
         } else if block.read_back {
             self.judge_last(&calls, results)?;
@@ -341,7 +348,7 @@ impl<'a> Bench<'a> {
                 signature: &case.signature,
                 trial,
                 constants: self.weights.constants(self.built.case),
-                deadline: self.candidate.deadline,
+                deadline: self.candidate.deadline(),
             };
             trial.first().map(|(run, contents)| (run, contents, trial))
         };

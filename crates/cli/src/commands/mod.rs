@@ -10,6 +10,7 @@ pub(crate) mod sanitize;
 pub(crate) mod schema;
 pub(crate) mod screen;
 pub(crate) mod session;
+pub(crate) mod stream;
 pub(crate) mod verify;
 
 /// The caller asked for something that cannot be: exit status 2.

@@ -78,6 +78,33 @@ pub(crate) fn options(
     })
 }
 
+/// The ordinals in a list such as `0,1` or `cuda:0,cuda:1`. All must be of one kind: a kernel is compiled once.
+pub(crate) fn gpus(devices: &[String]) -> anyhow::Result<Vec<usize>> {
+    let ordinal = |name: &String| {
+        let device = name.parse::<usize>().map(Device::Cuda).or_else(|_| name.parse());
+        match device {
+            Ok(Device::Cuda(ordinal)) => Ok(ordinal),
+            _ => Err(usage(format!("--devices {name}: give GPUs, as 0,1 or cuda:0,cuda:1"))),
+        }
+    };
+    let mut ordinals = devices.iter().map(ordinal).collect::<anyhow::Result<Vec<_>>>()?;
+    ordinals.sort_unstable();
+    ordinals.dedup();
+    if ordinals.is_empty() {
+        return Ok(ordinals);
+    }
+    let found = cuda::devices().map_err(|why| usage(format!("--devices: {why}")))?;
+    let kind = |&ordinal: &usize| {
+        let none = || usage(format!("--devices: this machine has {} CUDA devices, no cuda:{ordinal}", found.len()));
+        found.get(ordinal).map(|info| (&info.name, &info.arch)).ok_or_else(none)
+    };
+    let kinds = ordinals.iter().map(kind).collect::<anyhow::Result<Vec<_>>>()?;
+    if kinds.windows(2).any(|pair| pair[0] != pair[1]) {
+        return Err(usage("--devices: these GPUs are not of one kind; verify on each kind by itself"));
+    }
+    Ok(ordinals)
+}
+
 /// The asked architecture, or the device's own.
 fn target(device: Device, arch: Option<&str>) -> anyhow::Result<Target> {
     let own = match device {
@@ -138,6 +165,11 @@ pub(crate) fn progress(length: usize) -> anyhow::Result<ProgressBar> {
     let style = ProgressStyle::with_template("{pos}/{len} [{elapsed} + {eta}] {per_sec} {msg}")
         .context("failed to set the progress line up")?;
     Ok(ProgressBar::new(length as u64).with_style(style))
+}
+
+/// What `--jobs` says of candidates in a batch, or enough for all cores and GPUs.
+pub(crate) fn candidates_at_once(verifier: &Verifier, asked: Option<std::num::NonZeroU32>) -> usize {
+    asked.map_or_else(|| verifier.default_jobs(), |n| n.get() as usize)
 }
 
 /// What `--jobs` says, or the number of cores.

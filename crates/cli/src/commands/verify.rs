@@ -9,7 +9,7 @@ use tilewright_author::{Client, Config, Judge};
 use tilewright_contract::{BaselineKind, Verdict};
 use tilewright_verify::{Group, Log, LogError, Mode, Problem, Verifier, batch, digest};
 
-use super::{session, usage};
+use super::{session, stream, usage};
 use crate::args::{BaselineArg, ModeArg, VerifyArgs};
 use crate::{output, render};
 
@@ -19,28 +19,61 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
         ModeArg::Direct => Mode::Direct,
     };
     let keep = args.keep.as_ref().map(|folder| folder.as_std_path().to_owned());
-    let mut options = session::options(&args.run, &args.profiles, mode, keep)?;
+    let gpus = session::gpus(&args.devices)?;
+    let mut run = args.run.clone();
+    if let Some(first) = gpus.first() {
+        run.target = format!("cuda:{first}");
+    }
+    let mut options = session::options(&run, &args.profiles, mode, keep)?;
     options.timing = (!args.untimed).then(|| args.baselines.iter().map(|&baseline| kind(baseline)).collect());
-    session::check_file(&args.problem, "problem")?;
+    args.problem.as_ref().map_or(Ok(()), |problem| session::check_file(problem, "problem"))?;
     if args.batch.is_none() && (args.resume.is_some() || args.jobs.is_some()) {
         return Err(usage("--resume and --jobs are for --batch DIR"));
     }
     if let Some(folder) = &args.keep {
         std::fs::create_dir_all(folder).map_err(|error| usage(format!("--keep {folder}: {error}")))?;
     }
-    let files = args.batch.as_deref().map(candidates).transpose()?.unwrap_or_default();
-    let candidate = args.candidate.as_deref().map(read_candidate).transpose()?;
+    let work = Work::of(args)?;
     let judge = args.opinion.as_deref().map(|name| judge(name, args)).transpose()?;
     let mut verifier = session::start(options, &args.common)?.verifier;
+    if !gpus.is_empty() {
+        verifier = verifier.with_gpus(&gpus);
+    }
     if let Some(judge) = judge {
         verifier = verifier.with_reviewer(move |problem, candidate| judge.ask(problem, candidate));
     }
-    match &candidate {
-        Some((path, source)) => {
-            let problem = verifier.load(args.problem.as_std_path());
-            one(&verifier, &problem, path, source, args.common.json)
+    match work {
+        Work::One { problem, candidate, source } => {
+            let problem = verifier.load(problem.as_std_path());
+            one(&verifier, &problem, candidate, &source, args.common.json)
         }
-        None => many(&verifier, files, args),
+        Work::Folder { problem, files } => many(&verifier, problem, files, args),
+        Work::Requests => stream::run(&verifier, args),
+    }
+}
+
+/// What there is to verify.
+enum Work<'a> {
+    One { problem: &'a Utf8Path, candidate: &'a Utf8Path, source: Vec<u8> },
+    Folder { problem: &'a Utf8Path, files: Vec<PathBuf> },
+    Requests,
+}
+
+impl<'a> Work<'a> {
+    fn of(args: &'a VerifyArgs) -> anyhow::Result<Self> {
+        let problem = args.problem.as_deref();
+        let missing = || usage("give the problem file too: tilewright verify PROBLEM --batch DIR");
+        match (args.batch.as_deref(), args.candidate.as_deref()) {
+            (Some(batch), _) if batch == "-" => match args.resume {
+                Some(_) => Err(usage("--resume is for --batch DIR: every request gets an answer")),
+                None => Ok(Self::Requests),
+            },
+            (Some(folder), _) => Ok(Self::Folder { problem: problem.ok_or_else(missing)?, files: candidates(folder)? }),
+            (None, candidate) => {
+                let (problem, candidate) = problem.zip(candidate).ok_or_else(missing)?;
+                Ok(Self::One { problem, candidate, source: session::read_file(candidate, "candidate")? })
+            }
+        }
     }
 }
 
@@ -57,10 +90,6 @@ fn judge(name: &str, args: &VerifyArgs) -> anyhow::Result<Judge> {
         .and_then(|config| Client::new(&config, name))
         .map_err(|error| usage(format!("--opinion {name}: {error}")))?;
     Ok(Judge::new(client))
-}
-
-fn read_candidate(path: &Utf8Path) -> anyhow::Result<(&Utf8Path, Vec<u8>)> {
-    Ok((path, session::read_file(path, "candidate")?))
 }
 
 fn one(
@@ -80,17 +109,18 @@ fn one(
 }
 
 /// Every candidate gets one line; exit status 0 once each has one.
-fn many(verifier: &Verifier, files: Vec<PathBuf>, args: &VerifyArgs) -> anyhow::Result<ExitCode> {
+fn many(verifier: &Verifier, problem: &Utf8Path, files: Vec<PathBuf>, args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     let (mut log, files) = match args.resume.as_deref() {
         Some(path) => {
-            let (log, files) = resume(path, &args.problem, files)?;
+            let (log, files) = resume(path, problem, files)?;
             (Some(log), files)
         }
         None => (None, files),
     };
     let bar = session::progress(files.len())?;
-    let groups = [Group { problem: args.problem.as_std_path().to_owned(), candidates: files }];
-    batch(verifier, &groups, session::jobs(args.jobs), |_, _, verdict: Verdict| -> anyhow::Result<()> {
+    let groups = [Group { problem: problem.as_std_path().to_owned(), candidates: files }];
+    let jobs = session::candidates_at_once(verifier, args.jobs);
+    batch(verifier, &groups, jobs, |_, _, verdict: Verdict| -> anyhow::Result<()> {
         let line = serde_json::to_string(&verdict)?;
         bar.suspend(|| writeln!(std::io::stdout(), "{line}")).context("failed to write to stdout")?;
         if let Some(log) = &mut log {

@@ -55,7 +55,7 @@ impl Verifier {
         let build = Build::new(self, &candidate, &traces, draft)?;
         let trials = trials(&build, oracle);
         let all = draft.stage("emulate", || {
-            parallel(&trials, |trial| self.examine(trial, oracle, &weights, births, candidate.deadline))
+            parallel(&trials, |trial| self.examine(trial, oracle, &weights, births, candidate.deadline()))
         });
         let mut found = Found::default();
         all.into_iter().for_each(|one| found.merge(one));

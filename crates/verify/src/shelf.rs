@@ -1,0 +1,77 @@
+//! The problems that are at hand.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use tilewright_contract::VerdictKind;
+
+use crate::pipeline::Verifier;
+use crate::problem::{Problem, digest};
+
+/// A problem that is loaded, or will be by the first who uses it.
+pub(crate) type Slot = Arc<OnceLock<Problem>>;
+
+/// Problems by path and contents, the one that was used last at the end. A problem holds its data, on the host and on each
+/// GPU, and processes that time its reference.
+pub(crate) struct Shelf<'a> {
+    verifier: &'a Verifier,
+    /// How many are kept that nobody uses.
+    limit: usize,
+    held: Mutex<Vec<Held>>,
+}
+
+struct Held {
+    path: PathBuf,
+    digest: String,
+    slot: Slot,
+}
+
+impl<'a> Shelf<'a> {
+    pub(crate) fn new(verifier: &'a Verifier, limit: usize) -> Self {
+        Self { verifier, limit, held: Mutex::default() }
+    }
+
+    /// A problem as its file is now. The first to ask loads it, the others wait for that.
+    pub(crate) fn with<T>(&self, path: &Path, work: impl FnOnce(&Problem) -> T) -> T {
+        let slot = self.slot(path);
+        let problem = slot.get_or_init(|| self.verifier.load(path));
+        let result = work(problem);
+        if problem.oracle.as_ref().is_err_and(|stop| stop.kind == VerdictKind::Infrastructure) {
+            // It may work the next time.
+            self.forget(&slot);
+        }
+        drop(slot);
+        self.tidy();
+        result
+    }
+
+    fn slot(&self, path: &Path) -> Slot {
+        let digest = digest(&std::fs::read(path).unwrap_or_default());
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = held.iter().position(|held| held.path == path && held.digest == digest);
+        let found = match found {
+            Some(at) => held.remove(at),
+            None => Held { path: path.to_owned(), digest, slot: Slot::default() },
+        };
+        let slot = Arc::clone(&found.slot);
+        held.push(found);
+        slot
+    }
+
+    fn forget(&self, slot: &Slot) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).retain(|held| !Arc::ptr_eq(&held.slot, slot));
+    }
+
+    /// Closes those that nobody uses and that are too many, the one that was not used for longest first.
+    fn tidy(&self) {
+        let mut closed = Vec::new();
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        while held.len() > self.limit {
+            let Some(at) = held.iter().position(|held| Arc::strong_count(&held.slot) == 1) else { break };
+            closed.push(held.remove(at));
+        }
+        drop(held);
+        // Processes end here: nobody should wait for that.
+        drop(closed);
+    }
+}

@@ -324,8 +324,11 @@ pub(crate) struct SchemaArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExecutorArgs {
-    #[arg(long)]
+    #[arg(long, default_value_t = 0)]
     pub(crate) device: usize,
+    /// Print how pairs of views, JSON lines on stdin, would be copied
+    #[arg(long)]
+    pub(crate) copies: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

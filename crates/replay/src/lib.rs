@@ -2,6 +2,7 @@
 //! cubin through the CUDA driver API in a process of its own. No device ever holds an expected output.
 
 mod convert;
+mod copies;
 mod cpu;
 pub mod cuda;
 mod host;
@@ -10,6 +11,7 @@ mod run;
 mod survey;
 mod wire;
 
+pub use copies::{CopyLaunch, copy_launches};
 pub use cpu::CpuDevice;
 pub use program::{Executable, STEP_MODULE, clock_kernels, pointer_type, step_kernels};
 pub use run::{Contents, Defective, Fault, FaultKind, Run, RunResult, initial_contents, writer};

@@ -5,16 +5,15 @@ use tilewright_contract::{
     Arg, CompiledKernel, Constexpr, Dtype, KernelSpec, LaunchOptions, Number, Param, Plan, Step, TensorRef, View,
 };
 
+use crate::copies::copy_launches;
 use crate::host::{draw_seed, evaluate};
 use crate::run::{Fault, FaultKind};
 
 /// Our own kernels: the one behind copies, casts and strided fills, and the one that digests results. Compiled by the
 /// same compiler as a candidate's.
 pub const STEP_MODULE: &str = include_str!("steps.py");
-const BLOCK: u64 = 1024;
 /// Words that one program of the digest kernel reads.
 pub(crate) const DIGEST_BLOCK: u64 = 4096;
-const MAX_RANK: usize = 6;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Program {
@@ -104,14 +103,14 @@ struct DescriptorMeta {
     fp4_padded: bool,
 }
 
-/// The specialisations of the step kernel that `plan` needs on a GPU.
+/// The specialisations of our copy kernels that `plan` needs on a GPU.
 pub fn step_kernels(plan: &Plan) -> Vec<KernelSpec> {
     let mut specs: Vec<KernelSpec> = Vec::new();
-    for step in &plan.steps {
-        if let Some((src, dst)) = copy_dtypes(step) {
-            let spec = copy_spec(src, dst);
-            if !specs.contains(&spec) {
-                specs.push(spec);
+    for (src, dst) in plan.steps.iter().filter_map(copied_views) {
+        // A copy that is not supported is told of when the plan is lowered.
+        for launch in copy_launches(&src, dst).unwrap_or_default() {
+            if !specs.contains(&launch.spec) {
+                specs.push(launch.spec);
             }
         }
     }
@@ -147,33 +146,26 @@ fn digest_kernel() -> KernelSpec {
     }
 }
 
-/// The dtypes that a step copies between on a GPU, if it needs the copy kernel.
-fn copy_dtypes(step: &Step) -> Option<(Dtype, Dtype)> {
+/// What a step copies from and to on a GPU, if it needs a copy kernel. What the host writes is staged first.
+fn copied_views(step: &Step) -> Option<(View, &View)> {
     match step {
-        Step::Copy { src, dst, .. } => Some((src.view.dtype, dst.view.dtype)),
-        // The driver's memset has no 8-byte pattern.
-        Step::Fill { dst, .. } if dst.view.dtype.size() == 8 => Some((dst.view.dtype, dst.view.dtype)),
-        Step::Fill { dst, .. } | Step::Iota { dst, .. } | Step::Literal { dst, .. } | Step::Random { dst, .. } => {
-            (!is_contiguous(&dst.view)).then_some((dst.view.dtype, dst.view.dtype))
+        Step::Copy { src, dst, .. } => Some((src.view.clone(), &dst.view)),
+        Step::Fill { dst, .. } => (!is_settable(&dst.view)).then(|| (one_element(&dst.view), &dst.view)),
+        Step::Iota { dst, .. } | Step::Literal { dst, .. } | Step::Random { dst, .. } => {
+            (!is_contiguous(&dst.view)).then(|| (View::contiguous(dst.view.dtype, &dst.view.shape), &dst.view))
         }
         Step::Launch { .. } => None,
     }
 }
 
-fn copy_spec(src: Dtype, dst: Dtype) -> KernelSpec {
-    let names = ["d1", "d2", "d3", "d4", "d5", "s0", "s1", "s2", "s3", "s4", "s5", "t0", "t1", "t2", "t3", "t4", "t5"];
-    let param = |name: &str, ty: &str| Param { name: name.into(), ty: ty.into() };
-    let mut params = vec![param("src", &pointer_type(src)), param("dst", &pointer_type(dst)), param("n", "i64")];
-    params.extend(names.iter().map(|name| param(name, "i64")));
-    params.push(param("BLOCK", "constexpr"));
-    let block = Constexpr::Number { value: Number::Int(BLOCK as i64) };
-    KernelSpec {
-        function: "strided_copy".into(),
-        constexprs: [((params.len() - 1).to_string(), block)].into(),
-        params,
-        attrs: Default::default(),
-        options: LaunchOptions::default(),
-    }
+/// Whether the driver can fill a view: its patterns have up to 4 bytes.
+fn is_settable(view: &View) -> bool {
+    is_contiguous(view) && view.dtype.size() <= 4
+}
+
+/// One element at the start of a buffer, in every place of a view.
+fn one_element(view: &View) -> View {
+    View { strides: vec![0; view.shape.len()], offset: 0, ..view.clone() }
 }
 
 /// Triton's type of a pointer to elements of a dtype: `*fp32`.
@@ -305,7 +297,7 @@ impl<'a> Lowering<'a> {
         let Step::Fill { value, .. } = step else { return Ok(()) };
         let bytes = self.evaluated(&Step::Fill { dst: one, value: *value, line }, number)?;
         let width = bytes.len() as u32;
-        if is_contiguous(&dst.view) && width <= 4 {
+        if is_settable(&dst.view) {
             let mut word = [0; 4];
             word[..bytes.len()].copy_from_slice(&bytes);
             self.program.ops.push(Op::Set {
@@ -318,8 +310,7 @@ impl<'a> Lowering<'a> {
             return Ok(());
         }
         let staging = self.stage(bytes);
-        let view = View { strides: vec![0; dst.view.shape.len()], offset: 0, ..dst.view.clone() };
-        self.copy(&TensorRef { buffer: staging, view }, dst, line)
+        self.copy(&TensorRef { buffer: staging, view: one_element(&dst.view) }, dst, line)
     }
 
     /// Bytes in logical order into `dst`.
@@ -345,34 +336,23 @@ impl<'a> Lowering<'a> {
     }
 
     fn copy(&mut self, src: &TensorRef, dst: &TensorRef, line: u32) -> Result<(), Fault> {
-        let numel = src.view.numel();
-        if numel == 0 {
-            return Ok(());
+        let launches = copy_launches(&src.view, &dst.view)
+            .map_err(|what| Fault { line: Some(line), ..Fault::new(FaultKind::Unsupported, what) })?;
+        for launch in launches {
+            let Some(&(_, kernel)) = self.step_specs.iter().find(|(spec, _)| **spec == launch.spec) else {
+                let message = format!("no copy kernel from {} to {}", src.view.dtype.name(), dst.view.dtype.name());
+                return Err(Fault::new(FaultKind::Infrastructure, message));
+            };
+            let mut params = vec![
+                Slot::Pointer { buffer: src.buffer, offset: launch.src },
+                Slot::Pointer { buffer: dst.buffer, offset: launch.dst },
+            ];
+            let types = launch.spec.params.iter().skip(2).map(|param| param.ty.as_str());
+            for (&value, ty) in launch.values.iter().zip(types) {
+                params.push(scalar(Number::Int(value), ty)?);
+            }
+            self.program.ops.push(Op::Launch { kernel, grid: [launch.programs, 1, 1], params, line });
         }
-        let wanted = copy_spec(src.view.dtype, dst.view.dtype);
-        let Some(&(_, kernel)) = self.step_specs.iter().find(|(spec, _)| **spec == wanted) else {
-            let message = format!("no copy kernel from {} to {}", src.view.dtype.name(), dst.view.dtype.name());
-            return Err(Fault::new(FaultKind::Infrastructure, message));
-        };
-        let axes = merged_axes(&src.view, &dst.view);
-        if axes.len() > MAX_RANK {
-            let message = format!("a copy over {} separate axes (at most {MAX_RANK})", axes.len());
-            return Err(Fault { line: Some(line), ..Fault::new(FaultKind::Unsupported, message) });
-        }
-        let mut padded = vec![(1u64, 0i64, 0i64); MAX_RANK - axes.len()];
-        padded.extend(axes);
-        let int = |value: i64| Slot::Value(value.to_le_bytes().to_vec());
-        let mut params = vec![
-            Slot::Pointer { buffer: src.buffer, offset: src.view.offset },
-            Slot::Pointer { buffer: dst.buffer, offset: dst.view.offset },
-            int(numel as i64),
-        ];
-        params.extend(padded[1..].iter().map(|axis| int(axis.0 as i64)));
-        params.extend(padded.iter().map(|axis| int(axis.1)));
-        params.extend(padded.iter().map(|axis| int(axis.2)));
-        let blocks = u32::try_from(numel.div_ceil(BLOCK))
-            .map_err(|_| Fault::new(FaultKind::Unsupported, format!("a copy of {numel} elements")))?;
-        self.program.ops.push(Op::Launch { kernel, grid: [blocks, 1, 1], params, line });
         Ok(())
     }
 
@@ -452,36 +432,9 @@ fn scalar(value: Number, ty: &str) -> Result<Slot, Fault> {
     }))
 }
 
-/// Axes as (extent, source stride, destination stride), outermost first: extents of 1 dropped, neighbours that lie
-/// evenly in both views merged.
-fn merged_axes(src: &View, dst: &View) -> Vec<(u64, i64, i64)> {
-    let mut axes: Vec<(u64, i64, i64)> = Vec::new();
-    for axis in 0..src.shape.len() {
-        let (extent, s, t) = (src.shape[axis], src.strides[axis], dst.strides[axis]);
-        match axes.last_mut() {
-            _ if extent == 1 => {}
-            Some(outer) if outer.1 == s * extent as i64 && outer.2 == t * extent as i64 => {
-                *outer = (outer.0 * extent, s, t);
-            }
-            _ => axes.push((extent, s, t)),
-        }
-    }
-    axes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn contiguous_axes_merge_and_broadcast_axes_stay() {
-        let contiguous = View::contiguous(Dtype::F32, &[2, 3, 4]);
-        assert_eq!(merged_axes(&contiguous, &contiguous), vec![(24, 1, 1)]);
-        let expanded = View { strides: vec![0, 4, 1], ..contiguous.clone() };
-        assert_eq!(merged_axes(&expanded, &contiguous), vec![(2, 0, 12), (12, 1, 1)]);
-        let transposed = View { strides: vec![12, 1, 3], ..contiguous.clone() };
-        assert_eq!(merged_axes(&transposed, &contiguous), vec![(2, 12, 12), (3, 1, 4), (4, 3, 1)]);
-    }
 
     #[test]
     fn scalars_take_the_bytes_of_their_parameter() {

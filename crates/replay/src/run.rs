@@ -92,6 +92,8 @@ pub enum FaultKind {
     Timeout,
     OutOfMemory,
     Unsupported,
+    /// The executor process ended without an answer, by itself or killed from outside.
+    Lost,
     /// The device or its process failed; not the candidate's fault.
     Infrastructure,
 }

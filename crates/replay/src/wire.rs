@@ -31,6 +31,8 @@ pub(crate) enum Request {
     },
     /// Bytes a second that a copy within the device's memory moves, read and written together.
     CopyRate,
+    /// Does the GPU compute?
+    Probe,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -68,6 +70,7 @@ pub(crate) enum Response {
         calls: Vec<Call>,
     },
     Rate(f64),
+    Healthy,
     /// The process ends after it.
     Failed(Failure),
 }

@@ -12,6 +12,11 @@ use crate::program::{Executable, Lowering};
 use crate::run::{Fault, FaultKind, Run, RunResult};
 use crate::wire::{Call, Failure, Prepare, Request, Response, receive, send};
 
+/// Times that an executor which is lost, or cannot be started, is replaced for one request.
+const RESTARTS: u32 = 3;
+/// How long a fresh executor may take to start and to show that its GPU computes.
+const PROBE: Duration = Duration::from_secs(60);
+
 /// A GPU, driven through an executor process that is killed at a deadline and replaced after a fault.
 pub struct CudaDevice {
     ordinal: usize,
@@ -72,7 +77,7 @@ impl CudaDevice {
         };
         match self.exchange(&request, &lowering.blobs, run.deadline)? {
             (Response::Ran { guard }, buffers) => {
-                intact(guard)?;
+                self.intact(guard)?;
                 Ok(RunResult { buffers, ..RunResult::default() })
             }
             _ => Err(confused()),
@@ -104,7 +109,7 @@ impl CudaDevice {
         }));
         match self.exchange(&request, &lowering.blobs, first.deadline)? {
             (Response::Prepared { guard, digests, nothing_us }, buffers) => {
-                intact(guard)?;
+                self.intact(guard)?;
                 let sets = buffers.chunks(results.len().max(1)).map(<[Vec<u8>]>::to_vec);
                 Ok(Prepared { launches, results: sets.collect(), digests, nothing_us })
             }
@@ -116,7 +121,7 @@ impl CudaDevice {
     pub fn time(&mut self, block: Block, deadline: Option<Instant>) -> Result<(Vec<Call>, Vec<Vec<u8>>), Fault> {
         let Block { calls, cold, launches, read_back } = block;
         match self.exchange(&Request::Time { calls, cold, launches, read_back }, &[], deadline)? {
-            (Response::Timed { guard, calls }, results) => intact(guard).map(|()| (calls, results)),
+            (Response::Timed { guard, calls }, results) => self.intact(guard).map(|()| (calls, results)),
             _ => Err(confused()),
         }
     }
@@ -137,28 +142,62 @@ impl CudaDevice {
         }
     }
 
+    /// Who strayed into a guard zone may have strayed further: the process is not used again.
+    fn intact(&mut self, guard: Option<usize>) -> Result<(), Fault> {
+        let Some(buffer) = guard else { return Ok(()) };
+        self.restart();
+        let message = format!("the guard zone beside buffer {buffer} was written: a store out of bounds");
+        Err(Fault::new(FaultKind::Guard, message))
+    }
+
+    /// Ends the executor process; the next request goes to a fresh one.
+    pub fn restart(&mut self) {
+        self.process = None;
+    }
+
+    /// Asks the executor. A fault counts when it comes in a process that did nothing before: who strays into memory that
+    /// others left must not make their kernels fail. A process that is gone without an answer is nobody's fault.
     fn exchange(
         &mut self,
         request: &Request,
         blobs: &[Vec<u8>],
         deadline: Option<Instant>,
     ) -> Result<(Response, Vec<Vec<u8>>), Fault> {
-        let executor = match self.process.take() {
-            Some(executor) => executor,
-            None => Executor::spawn(self.ordinal).map_err(|error| {
-                infrastructure(format!("failed to start the executor of cuda:{}: {error}", self.ordinal))
-            })?,
-        };
-        let executor = self.process.insert(executor);
-        let answer = executor.ask(request, blobs, deadline).and_then(|answer| match answer {
-            (Response::Failed(failure), _) => Err(fault(failure)),
-            answer => Ok(answer),
-        });
-        if answer.is_err() {
+        let mut losses = 0;
+        loop {
+            let fresh = self.process.is_none();
+            let answer = self.executor().and_then(|executor| executor.ask(request, blobs, deadline));
+            let fault = match answer {
+                Ok((Response::Failed(failure), _)) => fault(failure),
+                Ok(answer) => return Ok(answer),
+                Err(fault) => fault,
+            };
             // The process has answered its last, or hangs: its context is gone.
             self.process = None;
+            let again = match fault.kind {
+                // The deadline has passed.
+                FaultKind::Timeout => false,
+                FaultKind::Lost | FaultKind::Infrastructure => {
+                    losses += 1;
+                    losses <= RESTARTS
+                }
+                _ => !fresh,
+            };
+            // What was prepared went with the process: the caller has to begin anew.
+            if !again || matches!(request, Request::Time { .. }) {
+                return Err(fault);
+            }
+            tracing::warn!(%fault, "the executor is replaced, and asked again");
         }
-        answer
+    }
+
+    /// The process, started and found healthy if there is none.
+    fn executor(&mut self) -> Result<&mut Executor, Fault> {
+        let executor = match self.process.take() {
+            Some(executor) => executor,
+            None => Executor::start(self.ordinal)?,
+        };
+        Ok(self.process.insert(executor))
     }
 }
 
@@ -170,14 +209,21 @@ fn confused() -> Fault {
     infrastructure("the executor process answered another question")
 }
 
-fn intact(guard: Option<usize>) -> Result<(), Fault> {
-    guard.map_or(Ok(()), |buffer| {
-        let message = format!("the guard zone beside buffer {buffer} was written: a store out of bounds");
-        Err(Fault::new(FaultKind::Guard, message))
-    })
-}
-
 impl Executor {
+    /// A process that has shown that its GPU computes.
+    fn start(ordinal: usize) -> Result<Self, Fault> {
+        let mut executor = Self::spawn(ordinal)
+            .map_err(|error| infrastructure(format!("failed to start the executor of cuda:{ordinal}: {error}")))?;
+        match executor.ask(&Request::Probe, &[], Some(Instant::now() + PROBE)) {
+            Ok((Response::Healthy, _)) => Ok(executor),
+            Ok((Response::Failed(failure), _)) => {
+                Err(infrastructure(format!("cuda:{ordinal} is not usable: {}: {}", failure.what, failure.code)))
+            }
+            Ok(_) => Err(confused()),
+            Err(fault) => Err(infrastructure(format!("cuda:{ordinal} does not answer: {fault}"))),
+        }
+    }
+
     /// Requests and responses go over one socket, which is the child's standard input: what a kernel prints goes to the
     /// standard output of its process, and must not come between.
     fn spawn(ordinal: usize) -> std::io::Result<Self> {
@@ -197,7 +243,9 @@ impl Executor {
         blobs: &[Vec<u8>],
         deadline: Option<Instant>,
     ) -> Result<(Response, Vec<Vec<u8>>), Fault> {
-        let lost = |error: std::io::Error| infrastructure(format!("the executor process was lost: {error}"));
+        let lost = |error: std::io::Error| {
+            Fault::new(FaultKind::Lost, format!("the executor process ended without an answer: {error}"))
+        };
         send(&mut self.input, request, blobs).map_err(lost)?;
         let left = deadline.map_or(Duration::from_secs(600), |at| at.saturating_duration_since(Instant::now()));
         match self.responses.recv_timeout(left) {

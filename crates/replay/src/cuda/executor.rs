@@ -64,6 +64,7 @@ impl Executor {
                 let results = if read_back { clock.results()? } else { Vec::new() };
                 Ok((Response::Timed { guard, calls }, results))
             }
+            Request::Probe => probe(&self.context).map(|()| (Response::Healthy, Vec::new())),
             Request::CopyRate => Ok((Response::Rate(copy_rate(&self.context)?), Vec::new())),
         }
     }
@@ -106,4 +107,17 @@ impl Executor {
                 .map_err(|failure| Failure { line: Some(*line), ..failure }),
         }
     }
+}
+
+/// Whether memory can be had and holds what is written.
+fn probe(context: &Context) -> Result<()> {
+    const BYTES: u64 = 1 << 20;
+    let (from, to) = (context.alloc(BYTES)?, context.alloc(BYTES)?);
+    from.set(context, 0, 0x9E37_79B9, 4, BYTES / 4)?;
+    to.copy(context, 0, &from, 0, BYTES)?;
+    context.synchronize()?;
+    if to.download(0, BYTES)?.as_chunks::<4>().0.iter().all(|word| u32::from_le_bytes(*word) == 0x9E37_79B9) {
+        return Ok(());
+    }
+    Err(Failure { code: "UNHEALTHY".into(), what: "memory does not hold what was written".into(), line: None })
 }

@@ -3,8 +3,8 @@
     python3 scripts/gpu/copies.py BINARY [--size MEBIBYTES] [--json FILE]
 
 Each case copies one view into another. `BINARY executor --copies` says how the executor would do it; the same kernel
-with the same arguments is compiled and run here, and must leave the bytes that torch's `copy_` leaves. Both are recorded
-as graphs and timed by events with a cold second-level cache, in turns. Exit status 1 where a result differs.
+with the same arguments is compiled and run here, and must leave the bytes that torch's `copy_` leaves. Both are
+recorded as graphs and timed by events with a cold second-level cache, in turns. Exit status 1 where a result differs.
 """
 
 from __future__ import annotations

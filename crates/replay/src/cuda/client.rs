@@ -1,3 +1,6 @@
+#[cfg(test)]
+mod tests;
+
 use std::io::{BufReader, BufWriter};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -23,6 +26,8 @@ pub struct CudaDevice {
     process: Option<Executor>,
     /// Its address on the bus, once it was asked for.
     bus: Option<String>,
+    /// Starts an executor of a device.
+    command: fn(usize) -> std::io::Result<Command>,
 }
 
 struct Executor {
@@ -56,7 +61,7 @@ pub struct Block {
 
 impl CudaDevice {
     pub fn new(ordinal: usize) -> Self {
-        Self { ordinal, process: None, bus: None }
+        Self { ordinal, process: None, bus: None, command: itself }
     }
 
     /// Executes a plan; `kernels` in the plan's order, `steps` as [`crate::step_kernels`] asked for.
@@ -195,10 +200,17 @@ impl CudaDevice {
     fn executor(&mut self) -> Result<&mut Executor, Fault> {
         let executor = match self.process.take() {
             Some(executor) => executor,
-            None => Executor::start(self.ordinal)?,
+            None => Executor::start(self.ordinal, self.command)?,
         };
         Ok(self.process.insert(executor))
     }
+}
+
+/// This program, as the executor of a device.
+fn itself(ordinal: usize) -> std::io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["executor", "--device", &ordinal.to_string()]);
+    Ok(command)
 }
 
 fn infrastructure(what: impl Into<String>) -> Fault {
@@ -211,8 +223,8 @@ fn confused() -> Fault {
 
 impl Executor {
     /// A process that has shown that its GPU computes.
-    fn start(ordinal: usize) -> Result<Self, Fault> {
-        let mut executor = Self::spawn(ordinal)
+    fn start(ordinal: usize, command: fn(usize) -> std::io::Result<Command>) -> Result<Self, Fault> {
+        let mut executor = Self::spawn(ordinal, command)
             .map_err(|error| infrastructure(format!("failed to start the executor of cuda:{ordinal}: {error}")))?;
         match executor.ask(&Request::Probe, &[], Some(Instant::now() + PROBE)) {
             Ok((Response::Healthy, _)) => Ok(executor),
@@ -226,13 +238,9 @@ impl Executor {
 
     /// Requests and responses go over one socket, which is the child's standard input: what a kernel prints goes to the
     /// standard output of its process, and must not come between.
-    fn spawn(ordinal: usize) -> std::io::Result<Self> {
+    fn spawn(ordinal: usize, command: fn(usize) -> std::io::Result<Command>) -> std::io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
-        let child = Command::new(std::env::current_exe()?)
-            .args(["executor", "--device", &ordinal.to_string()])
-            .stdin(OwnedFd::from(theirs))
-            .stdout(Stdio::null())
-            .spawn()?;
+        let child = command(ordinal)?.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).spawn()?;
         let output = ours.try_clone()?;
         Ok(Self { child, input: BufWriter::new(ours), responses: reader(output) })
     }

@@ -1,0 +1,173 @@
+//! The client against an executor that does what its script says: dies, hangs, faults or answers. The process is this test
+//! program again.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+use crate::program::Program;
+
+/// Names the folder with the script, one word a line, each taken by one request of whatever process; none left: `ok`.
+const FOLDER: &str = "TILEWRIGHT_FAKE_EXECUTOR";
+
+/// Not a test unless it is run by [`device`].
+#[test]
+fn fake_executor() {
+    use std::os::fd::AsFd;
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let folder = Path::new(&folder);
+    fs::write(folder.join("pid"), std::process::id().to_string()).unwrap();
+    let mut socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned().unwrap());
+    let mut from = socket.try_clone().unwrap();
+    while let Ok((request, blobs)) = receive::<Request>(&mut from) {
+        let word = if matches!(request, Request::Probe) { "healthy".into() } else { next_word(folder) };
+        let failed =
+            |code: &str| Response::Failed(Failure { code: code.into(), what: "a launch".into(), line: Some(7) });
+        let response = match word.as_str() {
+            "healthy" => Response::Healthy,
+            "die" => std::process::exit(9),
+            "hang" => loop {
+                std::thread::park();
+            },
+            "guard" => Response::Ran { guard: Some(0) },
+            "ok" => Response::Ran { guard: None },
+            code => failed(code),
+        };
+        let last = matches!(response, Response::Failed(_));
+        send(&mut socket, &response, &blobs).unwrap();
+        if last {
+            return;
+        }
+    }
+}
+
+fn next_word(folder: &Path) -> String {
+    let script = fs::read_to_string(folder.join("script")).unwrap_or_default();
+    let (word, rest) = script.split_once('\n').unwrap_or(("ok", ""));
+    fs::write(folder.join("script"), rest).unwrap();
+    // Long enough to be killed in between.
+    std::thread::sleep(Duration::from_millis(2));
+    word.to_owned()
+}
+
+thread_local! {
+    static WORK: std::cell::RefCell<Option<tempfile::TempDir>> = const { std::cell::RefCell::new(None) };
+}
+
+/// A device whose executor follows a script.
+fn device(script: &[&str]) -> (CudaDevice, std::path::PathBuf) {
+    let work = tempfile::tempdir().unwrap();
+    let folder = work.path().to_owned();
+    fs::write(folder.join("script"), script.iter().map(|word| format!("{word}\n")).collect::<String>()).unwrap();
+    WORK.with(|kept| *kept.borrow_mut() = Some(work));
+    let command = |_| {
+        let mut command = Command::new(std::env::current_exe()?);
+        let folder = WORK.with(|work| work.borrow().as_ref().map(|work| work.path().to_owned()));
+        command.args(["--exact", "cuda::client::tests::fake_executor", "--nocapture"]).env(FOLDER, folder.unwrap());
+        Ok(command)
+    };
+    (CudaDevice { command, ..CudaDevice::new(0) }, folder)
+}
+
+/// One request; its answer holds what it sent.
+fn ask(device: &mut CudaDevice, content: u8, seconds: u64) -> Result<Option<usize>, Fault> {
+    let program = Program { buffers: vec![1], kernels: Vec::new(), ops: Vec::new() };
+    let request = Request::Run { program, contents: vec![Some(0)], poison: 0, read_back: vec![0] };
+    let deadline = Instant::now() + Duration::from_secs(seconds);
+    match device.exchange(&request, &[vec![content]], Some(deadline))? {
+        (Response::Ran { guard }, blobs) => {
+            assert_eq!(blobs, [vec![content]]);
+            Ok(guard)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_dies_is_asked_again_a_few_times() {
+    let (mut device, _) = device(&["ok", "die", "die", "die", "ok", "die"]);
+    for content in 0..4 {
+        assert_eq!(ask(&mut device, content, 60), Ok(None));
+    }
+    let (mut device, _) = self::device(&["die", "die", "die", "die", "ok"]);
+    assert_eq!(ask(&mut device, 1, 60).unwrap_err().kind, FaultKind::Lost);
+    assert_eq!(ask(&mut device, 1, 60), Ok(None));
+}
+
+#[test]
+fn a_fault_counts_in_a_fresh_process() {
+    let illegal = "CUDA_ERROR_ILLEGAL_ADDRESS";
+    // Alone from the start: the fault is its own.
+    let (mut device, folder) = device(&[illegal, "ok"]);
+    let fault = ask(&mut device, 1, 60).unwrap_err();
+    assert_eq!((fault.kind, fault.line), (FaultKind::OutOfBounds, Some(7)));
+    // After others: it is asked again, alone.
+    for (script, wanted) in [
+        (vec!["ok", illegal, "ok"], Ok(None)),
+        (vec!["ok", illegal, illegal], Err(FaultKind::OutOfBounds)),
+        (vec!["ok", illegal, "die", "CUDA_ERROR_MISALIGNED_ADDRESS"], Err(FaultKind::Misaligned)),
+        (vec!["ok", "CUDA_ERROR_OUT_OF_MEMORY", "ok"], Ok(None)),
+    ] {
+        device.restart();
+        fs::write(folder.join("script"), script.join("\n") + "\n").unwrap();
+        assert_eq!(ask(&mut device, 1, 60), Ok(None));
+        assert_eq!(ask(&mut device, 2, 60).map_err(|fault| fault.kind), wanted, "{script:?}");
+    }
+}
+
+#[test]
+fn what_hangs_is_ended_at_its_deadline_and_the_next_one_is_served() {
+    let (mut device, folder) = device(&["ok", "hang"]);
+    assert_eq!(ask(&mut device, 1, 60), Ok(None));
+    let hung: u32 = fs::read_to_string(folder.join("pid")).unwrap().parse().unwrap();
+    assert_eq!(ask(&mut device, 2, 1).unwrap_err().kind, FaultKind::Timeout);
+    assert!(!Path::new(&format!("/proc/{hung}")).exists());
+    assert_eq!(ask(&mut device, 3, 60), Ok(None));
+}
+
+#[test]
+fn who_writes_a_guard_zone_leaves_no_process_behind() {
+    let (mut device, _) = device(&["guard"]);
+    let guard = ask(&mut device, 1, 60).unwrap();
+    assert_eq!(device.intact(guard).unwrap_err().kind, FaultKind::Guard);
+    assert!(device.process.is_none());
+}
+
+/// Killed from outside again and again: every request is answered, each with its own answer.
+#[test]
+fn nothing_is_lost_when_executors_are_killed() {
+    let (mut device, folder) = device(&[]);
+    let over = AtomicBool::new(false);
+    let mut kills = 0;
+    std::thread::scope(|threads| {
+        let killer = threads.spawn(|| {
+            let mut killed = Vec::new();
+            while !over.load(Ordering::Relaxed) && killed.len() < 50 {
+                let pid = fs::read_to_string(folder.join("pid")).unwrap_or_default();
+                if !pid.is_empty() && !killed.contains(&pid) {
+                    std::thread::sleep(Duration::from_millis(killed.len() as u64 * 7 % 40));
+                    Command::new("kill").args(["-9", &pid]).status().unwrap();
+                    killed.push(pid);
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            killed.len()
+        });
+        let mut lost = 0;
+        for number in 0..400 {
+            match ask(&mut device, number as u8, 60) {
+                Ok(guard) => assert_eq!(guard, None),
+                Err(fault) => {
+                    assert_eq!(fault.kind, FaultKind::Lost);
+                    lost += 1;
+                }
+            }
+        }
+        over.store(true, Ordering::Relaxed);
+        kills = killer.join().unwrap();
+        // Four in a row of one request are given up: rare, and told.
+        assert!(lost <= kills / 4, "{lost} of {kills}");
+    });
+    assert!(kills >= 10, "{kills}");
+}

@@ -38,6 +38,8 @@ pub struct StageLimits {
     pub ttir: Limits,
     pub binary: Limits,
     pub direct: Limits,
+    /// Reads a problem only.
+    pub teach: Limits,
 }
 
 impl Default for StageLimits {
@@ -60,6 +62,7 @@ impl Default for StageLimits {
             // The assembler is a process of its own.
             binary: limits(60, 4, 8),
             direct: Limits { disk_bytes: 16 << 30, ..limits(120, 32, 64) },
+            teach: limits(300, 4, 8),
         }
     }
 }

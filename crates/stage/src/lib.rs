@@ -14,6 +14,7 @@ mod jobs;
 mod locations;
 mod permits;
 mod runner;
+mod teach;
 
 pub use baseline::{Baseline, BaselineRequest, Ready};
 pub use cache::Cache;
@@ -28,3 +29,4 @@ pub use jobs::{
 pub use locations::{Stripped, strip_locations};
 pub use permits::{Permit, Permits};
 pub use runner::{Runner, Stage};
+pub use teach::{Taught, TeachRequest, Teaching};

@@ -1,0 +1,652 @@
+"""Kernels of element-wise groups and of row groups (reductions with all that is fused around them)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from tilewright.teacher import ir, sizes
+from tilewright.teacher.group import Dims, Group, boundaries, cut_dims, dims_of
+from tilewright.teacher.ir import Lin, Node, Pointwise, Read, Reduce, Value
+from tilewright.teacher.sizes import Size, Sizes
+from tilewright.teacher.writer import TL, Space, Writer, atoms_to_dims, compute_dtype, literal, placed
+
+WIDE = 2**31 - 2**22
+
+
+@dataclass
+class Launch:
+    """A kernel and one call of it."""
+
+    writer: Writer
+    body: str
+    """Text with `{name}` for the kernel's name."""
+    label: str
+    grid: str
+    options: dict[str, Any] = field(default_factory=dict)
+    allocations: list[Value] = field(default_factory=list)
+    comment: str = ""
+    setup: list[str] = field(default_factory=list)
+
+
+class Layout:
+    """The dimensions of a group, kept (X) and reduced (R), merged where no access tells them apart."""
+
+    def __init__(self, group: Group, table: Sizes) -> None:
+        self.group, self.table = group, table
+        dims = dims_of(group, group.nodes, table)
+        dims = self.lift_rows(dims)
+        self.all = list(enumerate(dims.sizes))
+        self.flags = dims.reduced
+        self.x = [(k, s) for k, s in self.all if not self.flags[k]]
+        self.r = [(k, s) for k, s in self.all if self.flags[k]]
+        self.dropped: dict[int, int] = {}
+        self.merge()
+
+    def lift_rows(self, dims: Dims) -> Dims:
+        """Cuts kept dimensions further where a node on rows needs it."""
+        cuts: dict[tuple[int, ...], Size] = {}
+        for node in self.group.row_nodes:
+            for term in node.terms():
+                for read in ir.reads(term):
+                    extents = [a.size for axis in read.view.axes for a in axis]
+                    cuts |= boundaries(extents, self.table)
+        if not cuts:
+            return dims
+        kept = [s for s, r in zip(dims.sizes, dims.reduced, strict=True) if not r]
+        mine = boundaries(kept, self.table)
+        fine = cut_dims(cuts | mine, self.table, [])
+        pieces = list(fine.sizes)
+        result, flags = [], []
+        for size, reduced in zip(dims.sizes, dims.reduced, strict=True):
+            if reduced:
+                result.append(size)
+                flags.append(True)
+                continue
+            step = ir.ONE
+            while not self.table.same(step, size):
+                piece = pieces.pop(0)
+                step = step * piece
+                result.append(piece)
+                flags.append(False)
+        return Dims(result, flags)
+
+    def forms(self) -> list[Lin]:
+        """Every linear form of the group's accesses, over unmerged dimensions."""
+        found = []
+        for node in self.group.nodes:
+            level = "row" if self.group.level(node) == "row" and not isinstance(node, Reduce) else "full"
+            for term in node.terms():
+                for read in ir.reads(term):
+                    if self.group.makes(read.view.value):
+                        continue
+                    atoms = self.atoms(read.view.axes, level)
+                    view = read.view
+                    lins = [view.offset() if view.value.origin != "iota" else view.index[0]]
+                    lins += [g.lin for g in view.guards]
+                    found += [placed(lin, atoms) for lin in lins]
+        for value in self.group.stored:
+            if self.group.level(value.node) == "full":
+                found.append(self.contiguous())
+        return found
+
+    def contiguous(self) -> Lin:
+        """Offset of an element of the whole domain."""
+        lin, step = Lin(), ir.ONE
+        for key, size in reversed(self.all):
+            lin = lin.plus(Lin({key: step}))
+            step = step * size
+        return lin
+
+    def atoms(self, axes: Any, level: str) -> dict[ir.Atom, Lin]:
+        return atoms_to_dims(axes, self.all if level == "full" else self.x_all, self.table)
+
+    @property
+    def x_all(self) -> list[tuple[int, Size]]:
+        return [(k, s) for k, s in self.all if not self.flags[k]]
+
+    def merge(self) -> None:
+        forms = self.forms()
+        for dims in (self.x, self.r):
+            at = 0
+            while at + 1 < len(dims):
+                (outer, size_outer), (inner, size_inner) = dims[at], dims[at + 1]
+                if all(self.follows(f, outer, inner, size_inner) for f in forms):
+                    self.dropped[outer] = inner
+                    dims[at : at + 2] = [(inner, size_outer * size_inner)]
+                else:
+                    at += 1
+
+    def follows(self, lin: Lin, outer: int, inner: int, size: Size) -> bool:
+        a, b = lin.terms.get(outer, ir.ZERO), lin.terms.get(inner, ir.ZERO)
+        return self.table.of(a) == self.table.of(b * size)
+
+    def place(self, lin: Lin, axes: Any, level: str) -> Lin:
+        """A form over a view's atoms as one over merged dimensions."""
+        return self.merged(placed(lin, self.atoms(axes, level)))
+
+    def merged(self, lin: Lin) -> Lin:
+        return Lin({k: c for k, c in lin.terms.items() if k not in self.dropped}, lin.const)
+
+
+def decode(writer: Writer, dims: list[tuple[int, Size]], linear: str, names: Any, index: dict[int, str]) -> None:
+    """Lines that take a linear index apart."""
+    if not dims:
+        return
+    if len(dims) == 1:
+        index[dims[0][0]] = linear
+        return
+    step = ir.ONE
+    for at in range(len(dims) - 1, -1, -1):
+        key, size = dims[at]
+        text = linear if step == 1 else f"{linear} // {writer.size(step)}"
+        if at:
+            text = f"{text} % {writer.size(size)}"
+        index[key] = writer.assign(names(at, len(dims)), text)
+        step = step * size
+
+
+def axis_name(at: int, count: int) -> str:
+    return ("outer", "middle", "inner")[at + 3 - count] if count <= 3 else f"i{at}"
+
+
+def label_of(nodes: list[Node]) -> str:
+    """A name from the operations of a kernel."""
+    names = list(dict.fromkeys(n.label for n in nodes))
+    return "_".join(names[:4])
+
+
+def describe(nodes: list[Node]) -> str:
+    """One line about what a kernel computes."""
+    names = list(dict.fromkeys(n.label for n in nodes))
+    return ", ".join(names)
+
+
+def is_wide(group: Group, table: Sizes) -> bool:
+    values = [*table.of(group.flat)]
+    for node in group.nodes:
+        for value in node.inputs():
+            values += table.of(value.numel())
+    return max(values) > WIDE
+
+
+# element-wise -----------------------------------------------------------------------------------------------------
+
+
+def emit_loop(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
+    """One element a lane."""
+    layout = Layout(group, table)
+    writer = Writer(table, static=len(layout.x) > 1)
+    space = Space({})
+    writer.in_group = inline(group)
+    writer.place = lambda lin, view, space: layout.place(lin, view.axes, "full")
+    n = table.product(s for _, s in layout.x)
+    block = writer.constexpr("BLOCK", str(options.get("loop_block", 1024)))
+    total = writer.name("n_elements")
+    from tilewright.teacher.writer import Arg
+
+    writer.args.append(Arg(total, n, "size"))
+    wide = ".to(tl.int64)" if is_wide(group, table) or len(layout.x) == 1 else ""
+    i = writer.name("i")
+    writer.line(f"{i} = tl.program_id(0){wide} * {block} + tl.arange(0, {block})")
+    space.mask = writer.assign("mask", f"{i} < {total}")
+    decode(writer, layout.x, i, axis_name, space.index)
+    writer.counts([t for n in group.nodes for t in n.terms()])
+    for value in group.stored:
+        text = writer.term(value.node.term, space)
+        store(writer, value, i, text, space.mask)
+    grid = f"(triton.cdiv({sizes.text(n)}, {options.get('loop_block', 1024)}),)"
+    return finish(writer, group, grid, f"{describe(group.nodes)}: one element a lane.")
+
+
+def inline(group: Group) -> Any:
+    """How a term reads values of its own group: by computing them in place."""
+
+    def made(value: Value) -> Any:
+        if not group.makes(value) or not isinstance(value.node, Pointwise):
+            return None
+        return lambda writer, term, space: writer.term(value.node.term, space)
+
+    return made
+
+
+def store(writer: Writer, value: Value, offset: str, text: str, mask: str) -> None:
+    target = value.into or value
+    pointer = writer.pointer(target)
+    where = pointer if offset == "0" else f"{pointer} + {offset}"
+    writer.line(f"tl.store({where}, {text}" + (f", mask={mask})" if mask else ")"))
+
+
+def finish(writer: Writer, group: Group, grid: str, doc: str, options: dict[str, Any] | None = None) -> Launch:
+    body = writer.text("{name}", doc)
+    fresh = [v for v in group.stored if v.into is None]
+    return Launch(writer, body, label_of(group.nodes), grid, options or {}, fresh)
+
+
+# rows -------------------------------------------------------------------------------------------------------------
+
+IDENTITY = {
+    "sum": "0.0",
+    "prod": "1.0",
+    "max": 'float("-inf")',
+    "min": 'float("inf")',
+    "any": "0",
+    "all": "1",
+    "argmax": 'float("-inf")',
+    "argmin": 'float("inf")',
+    "moments": "0.0",
+}
+COMBINE = {
+    "sum": "{0} + {1}",
+    "prod": "{0} * {1}",
+    "max": "tl.maximum({0}, {1})",
+    "min": "tl.minimum({0}, {1})",
+    "any": "{0} | {1}",
+    "all": "{0} & {1}",
+}
+LIMITS = {torch.int64: 2**63, torch.int32: 2**31, torch.int16: 2**15, torch.int8: 2**7}
+
+
+def identity(kind: str, dtype: torch.dtype) -> str:
+    """What a masked element counts as."""
+    if kind in ("max", "min", "argmax", "argmin") and not dtype.is_floating_point:
+        if dtype == torch.bool:
+            return "0" if "max" in kind else "1"
+        if dtype == torch.uint8:
+            return "0" if "max" in kind else "255"
+        return str(-LIMITS[dtype] if "max" in kind else LIMITS[dtype] - 1)
+    if kind in ("sum", "prod") and not dtype.is_floating_point:
+        return "0" if kind == "sum" else "1"
+    return IDENTITY[kind]
+
+
+class Rows:
+    """A row kernel being written. `form`: rows (one row a program), tile (several rows), serial (one row a lane)."""
+
+    def __init__(self, group: Group, table: Sizes, options: dict[str, Any]) -> None:
+        self.group, self.table, self.options = group, table, options
+        self.layout = Layout(group, table)
+        layout = self.layout
+        self.nx = table.product(s for _, s in layout.x)
+        self.nr = table.product(s for _, s in layout.r)
+        self.choose()
+        self.writer = Writer(table, static=len(layout.x) > 1 or len(layout.r) > 1)
+        self.levels = self.find_levels()
+        self.row_values: dict[int, str] = {}
+
+    # decisions ----------------------------------------------------------------------------------------------------
+
+    def choose(self) -> None:
+        table, layout = self.table, self.layout
+        length = max(table.of(self.nr))
+        rows = table.of(self.nx)[0]
+        kept_inside = bool(layout.x) and (not layout.r or layout.x[-1][0] > layout.r[-1][0])
+        forms = {n for node in self.group.nodes for n in [isinstance(node, Reduce)]}
+        del forms
+        if length <= 128 and (kept_inside or length <= 8 or len(layout.r) > 1) and rows >= 64:
+            self.form, self.block_x, self.block_r = "serial", 128 if rows < 1 << 17 else 256, 1
+            self.persistent = False
+            return
+        limit = self.options.get("persistent", 8192)
+        power = 1 << max(0, (length - 1).bit_length())
+        if kept_inside:
+            self.form = "tile"
+            self.persistent = power <= 128
+            self.block_x = 64
+            self.block_r = power if self.persistent else 32
+            if self.persistent and power * 64 > 8192:
+                self.block_x = 32
+            return
+        self.persistent = power <= limit
+        if power <= 512 and self.persistent:
+            self.form, self.block_x, self.block_r = "tile", max(1, 1024 // max(power, 1)), power
+            if self.block_x > 32:
+                self.block_x = 32
+        else:
+            self.form, self.block_x = "rows", 1
+            self.block_r = power if self.persistent else self.options.get("row_block", 2048)
+
+    def find_levels(self) -> dict[int, int]:
+        """For each node, how many reductions come before it in a chain."""
+        found: dict[int, int] = {}
+        for node in self.group.nodes:
+            level = 0
+            for value in node.inputs():
+                if self.group.makes(value):
+                    before = found[id(value.node)]
+                    level = max(level, before + (1 if isinstance(value.node, Reduce) else 0))
+            found[id(node)] = level
+        return found
+
+    # writing ------------------------------------------------------------------------------------------------------
+
+    def emit(self) -> list[Launch]:
+        if self.group.split:
+            from tilewright.teacher.emit_split import emit_split
+
+            return emit_split(self)
+        self.open()
+        depth = max(self.levels[id(n)] for n in self.group.nodes if isinstance(n, Reduce)) + 1
+        last = max(self.levels.values())
+        one_pass = self.persistent
+        self.prepare_space()
+        shared = self.element_space() if one_pass else None
+        for level in range(max(depth, last) + 1):
+            self.level_pass(level, shared)
+        blocks = self.block_x
+        if self.form == "rows":
+            grid = f"({sizes.text(self.nx)},)"
+        else:
+            grid = f"(triton.cdiv({sizes.text(self.nx)}, {blocks}),)"
+        doc = (
+            f"{describe(self.group.nodes)}: "
+            + {
+                "rows": "one program a row" + (", held in registers." if self.persistent else ", in blocks."),
+                "tile": "a block of rows a program.",
+                "serial": "one result a lane, its elements one after the other.",
+            }[self.form]
+        )
+        options = {"num_warps": self.warps()}
+        return [finish(self.writer, self.group, grid, doc, options)]
+
+    def warps(self) -> int:
+        elements = self.block_x * self.block_r
+        return 8 if elements >= 4096 else 4
+
+    def open(self) -> None:
+        """Index lines and masks that all passes share."""
+        w, layout = self.writer, self.layout
+        w.in_group = self.in_group
+        w.place = lambda lin, view, space: layout.place(lin, view.axes, space.level)
+        w.counts([t for n in self.group.nodes for t in n.terms()])
+        wide = ".to(tl.int64)" if self.form == "rows" or is_wide(self.group, self.table) else ""
+        self.x_index: dict[int, str] = {}
+        self.x_mask = ""
+        row = w.name("row")
+        if self.form == "rows":
+            w.line(f"{row} = tl.program_id(0){wide}" if layout.x else f"{row} = 0")
+            self.row_mask = ""
+        else:
+            block = w.constexpr("BLOCK_ROWS" if self.form == "tile" else "BLOCK", str(self.block_x))
+            suffix = "[:, None]" if self.form == "tile" else ""
+            w.line(f"{row} = tl.program_id(0){wide} * {block} + tl.arange(0, {block}){suffix}")
+            rows = w.name("rows")
+            from tilewright.teacher.writer import Arg
+
+            w.args.append(Arg(rows, self.nx, "size"))
+            self.x_mask = w.assign("row_mask", f"{row} < {rows}")
+        self.row = row
+        decode(w, layout.x, row, axis_name, self.x_index)
+        if self.form != "serial":
+            suffix = "[None, :]" if self.form == "tile" else ""
+            self.block = w.constexpr("BLOCK_COLS" if self.form == "tile" else "BLOCK", str(self.block_r))
+            if self.persistent:
+                longest = f"triton.next_power_of_2({sizes.text(self.nr)})"
+                for arg in w.args:
+                    if arg.name == self.block:
+                        arg.host = (
+                            longest
+                            if len(set(self.table.of(self.nr))) > 1 or not self.nr.is_Integer
+                            else str(self.block_r)
+                        )
+            self.lane = f"tl.arange(0, {self.block}){suffix}"
+        self.length = w.size(self.nr)
+
+    def prepare_space(self) -> None:
+        self.rows_space = Space(dict(self.x_index), self.x_mask, "row")
+
+    def element_space(self, start: str | None = None) -> Space:
+        """Indices and masks of elements: of all (persistent) or of a block from `start` on."""
+        w = self.writer
+        space = Space(dict(self.x_index), "", "full")
+        row = self.rows_space
+        if self.form != "serial" and self.layout.x:
+            # What a block of a sweep reads of its row stays in the sweep: Triton's loops keep their names to themselves.
+            space.row = row if start is None else Space(row.index, row.mask, "row", None, dict(row.cache))
+        if self.form == "serial":
+            assert start is not None
+            decode(w, self.layout.r, start, lambda at, n: ("tap", "tap", "tap")[min(at, 2)], space.index)
+            space.mask = self.x_mask
+            return space
+        col = w.assign("col", self.lane if start is None else f"{start} + {self.lane}")
+        mask = w.assign("mask", f"({col} < {self.length}) & {self.x_mask}" if self.x_mask else f"{col} < {self.length}")
+        self.col_mask = mask
+        decode(w, self.layout.r, col, axis_name, space.index)
+        space.mask = mask
+        return space
+
+    def in_group(self, value: Value) -> Any:
+        """How a term reads a value of this group."""
+        if not self.group.makes(value):
+            return None
+        if id(value) in self.row_values:
+            return lambda writer, term, space: self.row_values[id(value)]
+        node = value.node
+        if self.group.level(node) == "row":
+            return lambda writer, term, space: self.row_term(node)
+        return lambda writer, term, space: writer.term(node.term, space)
+
+    def row_term(self, node: Node) -> str:
+        """A value computed from rows' results."""
+        out = node.outs[0]
+        if id(out) not in self.row_values:
+            self.row_values[id(out)] = self.writer.term(node.term, self.rows_space)
+        return self.row_values[id(out)]
+
+    def level_pass(self, level: int, shared: Space | None) -> None:
+        """Reductions of one level, stores of elements that need no later one, then stores of rows."""
+        reductions = [n for n in self.group.nodes if isinstance(n, Reduce) and self.levels[id(n)] == level]
+        stores = [
+            v for v in self.group.stored if self.group.level(v.node) == "full" and self.levels[id(v.node)] == level
+        ]
+        if reductions or stores:
+            if shared is not None:
+                for node in reductions:
+                    self.reduce_held(node, shared)
+                self.store_elements(stores, shared)
+            else:
+                self.loop_pass(reductions, stores)
+        for node in self.group.nodes:
+            if node in self.group.row_nodes and self.levels[id(node)] == level + 1:
+                self.row_term(node)
+        for value in self.group.stored:
+            if self.group.level(value.node) == "row":
+                at = self.levels[id(value.node)] + (1 if isinstance(value.node, Reduce) else 0)
+                if at == level + 1:
+                    store(
+                        self.writer, value, self.row if self.layout.x else "0", self.row_values[id(value)], self.x_mask
+                    )
+
+    def store_elements(self, stores: list[Value], space: Space) -> None:
+        offset = self.layout.merged(self.layout.contiguous())
+        for value in stores:
+            text = self.writer.term(value.node.term, space)
+            store(self.writer, value, self.writer.lin(offset, space.index), text, space.mask)
+
+    def axis(self) -> str:
+        return "axis=1, keep_dims=True" if self.form == "tile" else "axis=0"
+
+    def masked_input(self, node: Reduce, space: Space, kind: str) -> str:
+        """The element as the reduction sees it: neutral where there is none."""
+        w = self.writer
+        neutral = identity(kind, compute_dtype(node.term.dtype))
+        plain_read = (
+            isinstance(node.term, Read) and not node.term.view.guards and not self.group.makes(node.term.view.value)
+        )
+        if plain_read and kind in ("sum", "max", "min", "argmax", "argmin", "prod"):
+            before = len(w.lines)
+            text = w.term(node.term, space, neutral)
+            if len(w.lines) > before and f"other={neutral}" in "".join(w.lines[before:]):
+                return text
+        else:
+            text = w.term(node.term, space)
+        if kind in ("any", "all"):
+            text = f"({text}).to(tl.int32)"
+        if not space.mask or self.form == "serial":
+            return text
+        return f"tl.where({space.mask}, {text}, {neutral})"
+
+    def reduce_held(self, node: Reduce, space: Space) -> None:
+        """A reduction of a tile in registers."""
+        w, out = self.writer, node.outs[0]
+        axis = self.axis()
+        name = node.outs[0].name
+        if node.kind == "moments":
+            text = self.masked_input(node, space, "sum")
+            mean = w.assign(name, f"tl.sum({text}, {axis}) / {self.length}")
+            value = w.term(node.term, space)
+            gap = w.assign("gap", f"tl.where({space.mask}, {value} - {mean}, 0.0)")
+            squares = w.assign(node.outs[1].name, f"tl.sum({gap} * {gap}, {axis})")
+            self.row_values[id(out)], self.row_values[id(node.outs[1])] = mean, squares
+            return
+        text = self.masked_input(node, space, node.kind)
+        self.row_values[id(out)] = w.assign(name, self.fold(node, text, axis))
+
+    def fold(self, node: Reduce, text: str, axis: str) -> str:
+        """The reduction of a block along its axis."""
+        kind = node.kind
+        if kind == "sum" and not node.term.dtype.is_floating_point:
+            return f"tl.sum({text}.to({TL[node.outs[0].dtype]}), {axis})"
+        if kind in ("sum", "max", "min"):
+            return f"tl.{kind}({text}, {axis})"
+        if kind == "prod":
+            self.writer.helpers.add("multiply")
+            return f"tl.reduce({text}, {axis.replace('axis=', '', 1)}, multiply)"
+        if kind in ("any", "all"):
+            return f"tl.{'max' if kind == 'any' else 'min'}({text}, {axis}) != 0"
+        return f"tl.{kind}({text}, {axis})"
+
+    def loop_pass(self, reductions: list[Reduce], stores: list[Value]) -> None:
+        """One sweep over the reduced elements."""
+        w = self.writer
+        state = [(n, self.start(n)) for n in reductions]
+        with self.loop() as (space, step):
+            for node, names in state:
+                self.step(node, names, space, step)
+            self.store_elements(stores, space)
+        for node, names in state:
+            self.end(node, names)
+        del w
+
+    def loop(self) -> Any:
+        from contextlib import contextmanager
+
+        @contextmanager
+        def opened() -> Any:
+            w = self.writer
+            if self.form == "serial":
+                r = w.name("r")
+                if max(self.table.of(self.nr)) <= 32 and w.static:
+                    head = f"for {r} in tl.static_range({self.length}):"
+                else:
+                    head = f"for {r} in range({self.length}):"
+                with w.block(head):
+                    yield self.element_space(r), r
+            else:
+                begin, end = self.bounds()
+                at = w.name("start")
+                with w.block(f"for {at} in range({begin}, {end}, {self.block}):"):
+                    yield self.element_space(at), at
+
+        return opened()
+
+    def bounds(self) -> tuple[str, str]:
+        return "0", self.length
+
+    def shape(self) -> str:
+        if self.form == "serial":
+            return "(BLOCK,)"
+        return f"(BLOCK_ROWS, {self.block})" if self.form == "tile" else f"({self.block},)"
+
+    def start(self, node: Reduce) -> list[str]:
+        """Accumulators, one for each lane."""
+        w, shape = self.writer, self.shape()
+        dtype = compute_dtype(node.term.dtype)
+        if node.kind == "sum" and not dtype.is_floating_point:
+            dtype = node.outs[0].dtype
+        if node.kind == "moments":
+            kind = TL[dtype]
+            names = [w.name(n) for n in ("lane_mean", "lane_squares", "lane_count")]
+            for n in names:
+                w.line(f"{n} = tl.zeros({shape}, {kind})")
+            return names
+        if node.kind in ("any", "all"):
+            acc = w.name(node.kind)
+            w.line(f"{acc} = tl.full({shape}, {identity(node.kind, dtype)}, tl.int32)")
+            return [acc]
+        acc = w.name({"sum": "acc", "argmax": "best", "argmin": "best"}.get(node.kind, node.kind))
+        w.line(f"{acc} = tl.full({shape}, {identity(node.kind, dtype)}, {TL[dtype]})")
+        if node.kind.startswith("arg"):
+            at = w.name("best_at")
+            w.line(f"{at} = tl.zeros({shape}, tl.int64)")
+            return [acc, at]
+        return [acc]
+
+    def step(self, node: Reduce, names: list[str], space: Space, start: str) -> None:
+        w = self.writer
+        if node.kind == "moments":
+            mean, squares, number = names
+            value = w.term(node.term, space)
+            present = space.mask if self.form != "serial" else ""
+            w.line(f"{number} += " + (f"{present}.to({TL[compute_dtype(node.term.dtype)]})" if present else "1.0"))
+            gap = w.assign("gap", f"tl.where({present}, {value} - {mean}, 0.0)" if present else f"{value} - {mean}")
+            w.line(f"{mean} += {gap} / tl.maximum({number}, 1.0)")
+            again = f"tl.where({present}, {value} - {mean}, 0.0)" if present else f"({value} - {mean})"
+            w.line(f"{squares} += {gap} * {again}")
+            return
+        text = self.masked_input(node, space, node.kind)
+        acc = names[0]
+        if node.kind.startswith("arg"):
+            at = start if self.form == "serial" else f"{start} + {self.lane}"
+            sign = ">" if node.kind == "argmax" else "<"
+            value = w.assign("value", text)
+            better = w.assign("better", f"{value} {sign} {acc}")
+            w.line(f"{names[1]} = tl.where({better}, {at}, {names[1]})")
+            w.line(f"{acc} = tl.where({better}, {value}, {acc})")
+            return
+        if node.kind == "sum":
+            w.line(f"{acc} += {text}")
+        else:
+            w.line(f"{acc} = {COMBINE[node.kind].format(acc, text)}")
+
+    def end(self, node: Reduce, names: list[str]) -> None:
+        """From lanes to the row's result."""
+        w, out, axis = self.writer, node.outs[0], self.axis()
+        if self.form == "serial":
+            result = names[1] if node.kind.startswith("arg") else names[0]
+            if node.kind in ("any", "all"):
+                result = w.assign(out.name, f"{result} != 0")
+            self.row_values[id(out)] = result
+            if node.kind == "moments":
+                self.row_values[id(node.outs[1])] = names[1]
+            return
+        if node.kind == "moments":
+            mean, squares, number = names
+            total = w.assign(out.name, f"tl.sum({mean} * {number}, {axis}) / {self.length}")
+            gap = w.assign("lane_gap", f"{mean} - {total}")
+            both = w.assign(node.outs[1].name, f"tl.sum({squares} + {number} * {gap} * {gap}, {axis})")
+            self.row_values[id(out)], self.row_values[id(node.outs[1])] = total, both
+            return
+        if node.kind.startswith("arg"):
+            best = w.assign("top", f"tl.{node.kind[3:]}({names[0]}, {axis})")
+            first = f"tl.min(tl.where({names[0]} == {best}, {names[1]}, {self.length}), {axis})"
+            self.row_values[id(out)] = w.assign(out.name, first)
+            return
+        kind = node.kind
+        if kind in ("any", "all"):
+            text = f"tl.{'max' if kind == 'any' else 'min'}({names[0]}, {axis}) != 0"
+        elif kind == "prod":
+            w.helpers.add("multiply")
+            text = f"tl.reduce({names[0]}, {axis.replace('axis=', '', 1)}, multiply)"
+        else:
+            text = f"tl.{kind}({names[0]}, {axis})"
+        self.row_values[id(out)] = w.assign(out.name, text)
+
+
+def emit_rows(group: Group, table: Sizes, options: dict[str, Any]) -> list[Launch]:
+    return Rows(group, table, options).emit()
+
+
+__all__ = ["Launch", "emit_loop", "emit_rows", "literal"]

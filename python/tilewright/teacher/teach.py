@@ -1,0 +1,142 @@
+"""Candidates for a problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.teacher import sizes
+from tilewright.teacher.capture import Problem, capture
+from tilewright.teacher.emit_rows import Launch, emit_loop, emit_rows
+from tilewright.teacher.group import Group, Grouper
+from tilewright.teacher.host import HostWriter, result_text
+from tilewright.teacher.ir import Lazy, Pointwise, Read, Value
+from tilewright.teacher.lower import Diverging, Lowering
+from tilewright.teacher.sizes import Sizes, Unsupported
+
+
+@dataclass
+class Taught:
+    """One candidate."""
+
+    variant: str
+    source: str
+    about: str
+
+
+def write(problem: Problem, options: dict[str, Any]) -> str:
+    """The text of a candidate. Raises `Unsupported` with the reason if there is none."""
+    lowering = Lowering(problem, options)
+    try:
+        results = lowering.run()
+    except Diverging:
+        raise Unsupported("the problem's cases take different paths through forward") from None
+    outputs = finish_results(lowering, results)
+    groups = Grouper(lowering.sizes, options).run(lowering.nodes, [v for v, _ in outputs])
+    groups = live(groups)
+    host = HostWriter(lowering)
+    for group in groups:
+        for launch in emit(group, lowering.sizes, options):
+            host.call(launch)
+    texts = [output_text(host, value, shape) for value, shape in outputs]
+    doc = f"{summary(problem)}\n\nWritten by Tilewright's offline teacher: {len(host.kernels)} kernel(s)."
+    return host.source(result_text(lowering, texts), doc.replace('"""', "'''") + "\n")
+
+
+def summary(problem: Problem) -> str:
+    """First line of the problem's docstring, or its name."""
+    import ast
+
+    doc = ast.get_docstring(ast.parse(problem.source))
+    return (doc or "A Triton implementation of the reference module.").strip().splitlines()[0]
+
+
+def emit(group: Group, table: Sizes, options: dict[str, Any]) -> list[Launch]:
+    if group.kind == "loop":
+        return [emit_loop(group, table, options)]
+    if group.kind == "rows":
+        return emit_rows(group, table, options)
+    from tilewright.teacher import emit_template
+
+    return emit_template.emit(group, table, options)
+
+
+def live(groups: list[Group]) -> list[Group]:
+    """Groups that store something."""
+    return [g for g in groups if g.stored]
+
+
+def finish_results(lowering: Lowering, results: list[Lazy]) -> list[tuple[Value, Any]]:
+    """Writes results and changed state to memory: value and shape of each result."""
+    written: dict[int, Value] = {}
+    for base, lazy in lowering.mutated.values():
+        value = own_value(lowering, lazy, base)
+        value.into = base
+        written[id(lazy.term)] = value
+    outputs = []
+    for lazy in results:
+        lowering.label = lowering.label or "result"
+        if isinstance(lazy.term, Read) and lazy.term.view.is_plain() and lazy.term.view.value.origin != "iota":
+            value = lazy.term.view.value
+            if value.origin in ("input", "state") and id(value) not in {id(b) for b, _ in lowering.mutated.values()}:
+                value = lowering.realise_again(lazy).term.view.value
+            outputs.append((value, lazy.shape))
+            continue
+        value = lowering.realise_again(lazy).term.view.value
+        outputs.append((value, lazy.shape))
+    return outputs
+
+
+def own_value(lowering: Lowering, lazy: Lazy, base: Value) -> Value:
+    """The value in memory that is copied nowhere else and can be written in place of another."""
+    term = lazy.term
+    if isinstance(term, Read) and term.view.is_plain() and isinstance(term.view.value.node, Pointwise):
+        value = term.view.value
+        if value.into is None and value.dtype == base.dtype:
+            return value
+    return lowering.realise_again(lowering.cast(lazy, base.dtype)).term.view.value
+
+
+def output_text(host: HostWriter, value: Value, shape: Any) -> str:
+    name = host.variable(value)
+    if len(shape) != len(value.shape) or any(a != b for a, b in zip(shape, value.shape, strict=True)):
+        if [s for s in shape if s != 1] == [s for s in value.shape if s != 1] and len(shape) == len(value.shape):
+            return name
+        return f"{name}.view({', '.join(host.size(s) for s in shape) or '()'})"
+    return name
+
+
+VARIANTS: list[tuple[str, dict[str, Any], str]] = [
+    ("default", {}, "fused where the graph allows it"),
+    ("unfused", {"fuse": False}, "one kernel for each operation"),
+    ("loop-4096", {"loop_block": 4096}, "4096 elements a program in element-wise kernels"),
+    ("rows-in-blocks", {"persistent": 0}, "rows in blocks instead of in registers"),
+]
+
+
+def teach(path: str, most: int = 1, skip: tuple[str, ...] = ()) -> tuple[list[Taught], list[str]]:
+    """Up to `most` candidates that differ, best guess first, and notes on what could not be written."""
+    found: list[Taught] = []
+    notes: list[str] = []
+    try:
+        problem = capture(path)
+    except Unsupported as error:
+        return [], [str(error)]
+    seen: set[str] = set()
+    for name, options, about in VARIANTS:
+        if len(found) >= most:
+            break
+        try:
+            source = write(problem, options)
+        except Unsupported as error:
+            notes.append(f"{name}: {error}")
+            continue
+        if source in seen:
+            continue
+        seen.add(source)
+        if name not in skip:
+            found.append(Taught(name, source, about))
+    return found, notes
+
+
+__all__ = ["Taught", "sizes", "teach", "write"]

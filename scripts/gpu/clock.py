@@ -74,6 +74,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("binary")
     parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--slow-runs", type=int, default=4, help="verdicts on each slower variant")
+    parser.add_argument("--only", nargs="*", help="names of problems")
     parser.add_argument("--out", type=Path, default=Path("/tmp"))
     options = parser.parse_args()
     print(
@@ -83,12 +85,14 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     log = []
     for problem in sorted(p for p in HERE.glob("*.py") if not p.stem.endswith("_triton")):
+        if options.only and problem.stem not in options.only:
+            continue
         candidate = problem.with_name(f"{problem.stem}_triton.py")
         plain: list[dict] = []
         for name, share in PARTS.items():
             folder = options.out / f"{problem.stem}_{int(share * 100)}"
             folder.mkdir(parents=True, exist_ok=True)
-            for run in range(options.runs if share == 0.0 else 4):
+            for run in range(options.runs if share == 0.0 else options.slow_runs):
                 path = folder / f"run{run}.py"
                 path.write_text(variant(candidate, share, f"run {run}"))
             found = verdicts(options.binary, problem, folder)

@@ -1,6 +1,6 @@
 """Faults on this machine's GPU: who is at fault gets the blame, nobody else does, and the GPU computes on.
 
-    python3 scripts/gpu/faults.py BINARY [--kills 50] [--skip raw|culprits|kills ...] [--json FILE]
+    python3 scripts/gpu/faults.py BINARY [--kills 50] [--jobs 1 2] [--skip raw|culprits|kills ...] [--json FILE]
 
 raw       an executor is given kernels that no candidate gets past the screen (a trap, an illegal instruction) and the
           plainer faults, while another executor computes; each answer, and how soon a new executor computes again
@@ -262,10 +262,10 @@ def told(verdict: dict[str, Any] | None) -> str:
     ]
 
 
-def culprits(binary: str) -> list[dict[str, Any]]:
-    """Culprits with honest candidates between them, one after the other and two at a time."""
+def culprits(binary: str, at_a_time: list[int]) -> list[dict[str, Any]]:
+    """Culprits with honest candidates between them, for each number of candidates at a time."""
     rows = []
-    for jobs in ("1", "2"):
+    for jobs in map(str, at_a_time):
         with tempfile.TemporaryDirectory() as folder:
             wanted = {"00-honest": {"accepted"}}
             shutil.copy(HONEST, Path(folder) / "00-honest.py")
@@ -283,7 +283,7 @@ def culprits(binary: str) -> list[dict[str, Any]]:
             verdict = found.get(name)
             right = verdict is not None and verdict["verdict"] in kinds
             rows.append({"name": name, "jobs": jobs, "verdict": told(verdict), "right": right})
-            if not right or jobs == "1":
+            if not right or jobs == str(at_a_time[0]):
                 print(f"| {name} | {told(verdict)} | {'' if right else '**wrong**'} |")
     return rows
 
@@ -344,12 +344,13 @@ def main() -> int:
     parser.add_argument("binary")
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--candidates", type=int, default=60)
+    parser.add_argument("--jobs", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--skip", nargs="*", default=[])
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     parts = {
         "raw": lambda: raw(options.binary),
-        "culprits": lambda: culprits(options.binary),
+        "culprits": lambda: culprits(options.binary, options.jobs),
         "kills": lambda: kills(options.binary, options.kills, options.candidates),
     }
     rows = []

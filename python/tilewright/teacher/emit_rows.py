@@ -300,7 +300,7 @@ class Rows:
                 self.block_x = 32
             return
         self.persistent = power <= limit
-        if power <= 512 and self.persistent:
+        if power <= 512 and self.persistent and layout.x:
             self.form, self.block_x, self.block_r = "tile", max(1, 1024 // max(power, 1)), power
             if self.block_x > 32:
                 self.block_x = 32
@@ -404,7 +404,7 @@ class Rows:
         row = self.rows_space
         if self.form != "serial" and self.layout.x:
             # What a block of a sweep reads of its row stays in the sweep: Triton's loops keep their names to themselves.
-            space.row = row if start is None else Space(row.index, row.mask, "row", None, dict(row.cache))
+            space.parts = [row if start is None else Space(row.index, row.mask, "row", [], dict(row.cache))]
         if self.form == "serial":
             assert start is not None
             decode(w, self.layout.r, start, lambda at, n: ("tap", "tap", "tap")[min(at, 2)], space.index)

@@ -403,7 +403,9 @@ class Lowering:
         if in_place:
             target = node.args[0]
             result = self.cast(result, self.meta[0].dtype) if isinstance(result, Lazy) else result
-            self.mutate(target, result, env)
+            result = self.mutate(target, result, env)
+            self.check(result)
+            return result
         self.check(result)
         return self.settle(node, result)
 
@@ -413,7 +415,7 @@ class Lowering:
             return self.realise(result)
         return result
 
-    def mutate(self, target: FxNode, result: Lazy, env: dict[FxNode, Any]) -> None:
+    def mutate(self, target: FxNode, result: Lazy, env: dict[FxNode, Any]) -> Lazy:
         """What an in-place operation leaves in its target, for all later uses."""
         if not isinstance(target, FxNode):
             raise Unsupported("an in-place operation on a list")
@@ -423,18 +425,16 @@ class Lowering:
         result = self.expand(result, old.shape)
         if not isinstance(result.term, Read | Const):
             result = self.realise(result)
-        if target.op in ("placeholder", "get_attr"):
-            self.mutated[id(old.term.view.value)] = (old.term.view.value, result)
-        elif (base := self.mutation_base(target, env)) is not None:
+        base = old.term.view.value if target.op in ("placeholder", "get_attr") else self.bases.get(id(old))
+        if base is not None:
             self.mutated[id(base)] = (base, result)
+            self.bases[id(result)] = base
         for node, value in list(env.items()):
             if value is old:
                 env[node] = result
         env[target] = result
-        self.bases[id(result)] = self.bases.get(id(old)) or (
-            old.term.view.value if target.op in ("placeholder", "get_attr") else None
-        )
         self.keep.append(result)
+        return result
 
     def write_state(self, old: Lazy, new: Lazy) -> None:
         """A new version of a state tensor, written by an operation that has no result for it."""
@@ -448,9 +448,6 @@ class Lowering:
 
     bases: dict[int, Value | None]
     env: dict[FxNode, Any]
-
-    def mutation_base(self, target: FxNode, env: dict[FxNode, Any]) -> Value | None:
-        return self.bases.get(id(env[target]))
 
     def check(self, result: Any) -> None:
         """The shapes worked out by formula must be those of the trace."""

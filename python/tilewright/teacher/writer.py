@@ -105,8 +105,8 @@ class Space:
     mask: str = ""
     """Condition under which the element exists; empty: always."""
     level: str = "full"
-    row: Space | None = None
-    """Where reads that depend on the row alone are evaluated."""
+    parts: list[Space] = field(default_factory=list)
+    """Where reads that depend on fewer dimensions are evaluated: on a row's index alone, for one."""
     cache: dict[Any, str] = field(default_factory=dict)
 
 
@@ -194,7 +194,7 @@ class Writer:
         if shown not in self.hoisted:
             name = self.name(self.size_name(size))
             self.hoisted[shown] = name
-            self.head.append(f"{name} = {shown}")
+            self.head.append(f"{name}: tl.constexpr = {shown}" if self.static else f"{name} = {shown}")
         return self.hoisted[shown]
 
     def formula(self, size: Size) -> str:
@@ -390,8 +390,10 @@ class Writer:
         if made is not None and not view.guards:
             return made(self, term, space)
         lin = self.place(view.offset() if view.value.origin != "iota" else view.index[0], view, space)
-        if space.row is not None and not view.guards and all(k in space.row.index for k in lin.terms):
-            space, other = space.row, None
+        if not view.guards and view.value.origin != "iota":
+            part = next((p for p in space.parts if all(k in p.index for k in lin.terms)), None)
+            if part is not None:
+                space, other = part, None
         if view.value.origin == "iota":
             text = self.lin(lin, space.index)
             if re.fullmatch(r"\w+", text):
@@ -423,7 +425,7 @@ class Writer:
             return space.cache[key]
         where = pointer if offset == "0" else f"{pointer} + {offset}"
         text = f"tl.load({where})"
-        if masks:
+        if masks and offset != "0":
             masks = [space.mask, *masks[1:]] if space.mask and masks[0] == space.mask else masks
             text = f"tl.load({where}, mask={' & '.join(masks)}, other={fill or literal(0, value.dtype)})"
         if value.dtype in (torch.float16, torch.bfloat16):

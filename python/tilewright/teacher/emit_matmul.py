@@ -1,0 +1,146 @@
+"""Products of matrices: one tile of the result a program, with strided operands, batches and split inner dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tilewright.teacher import ir, sizes
+from tilewright.teacher.emit_rows import Launch, decode
+from tilewright.teacher.emit_template import Tile, accumulator, added, form_text, precision, scalar_size
+from tilewright.teacher.group import Group
+from tilewright.teacher.sizes import Sizes
+
+
+def choose_tile(m: int, n: int, k: int, batch: int, dtype: torch.dtype, options: dict[str, Any]) -> tuple[int, ...]:
+    """Rows, columns and inner size of a tile; warps; stages. Sizes for a device of about 130 multiprocessors."""
+    if "tile" in options:
+        rows, cols, inner, warps, stages = options["tile"]
+    elif dtype in (torch.float16, torch.bfloat16):
+        rows, cols, inner, warps, stages = 128, 256, 64, 8, 3
+        if tiles(m, n, 128, 256) * batch < 132:
+            rows, cols, inner, warps, stages = 128, 128, 64, 8, 3
+        if tiles(m, n, 128, 128) * batch < 132:
+            rows, cols, inner, warps, stages = 64, 64, 64, 4, 4
+    elif dtype == torch.float32:
+        rows, cols, inner, warps, stages = 128, 128, 32, 8, 2
+        if tiles(m, n, 128, 128) * batch < 132:
+            rows, cols, inner, warps, stages = 64, 64, 32, 4, 3
+    else:
+        rows, cols, inner, warps, stages = 32, 32, 16, 4, 2
+    rows = min(rows, max(16, 1 << (m - 1).bit_length()))
+    cols = min(cols, max(16, 1 << (n - 1).bit_length()))
+    inner = min(inner, max(16, 1 << (k - 1).bit_length()))
+    if rows == 16 and inner < 128 <= k and dtype != torch.float64:
+        inner = 128 if dtype != torch.float32 else 64
+    if rows * cols <= 32 * 32:
+        warps = min(warps, 4)
+    return rows, cols, inner, warps, stages
+
+
+def tiles(m: int, n: int, rows: int, cols: int) -> int:
+    return -(-m // rows) * -(-n // cols)
+
+
+def emit_matmul(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
+    tile = Tile(group, table, options, static=False)
+    w, node = tile.writer, tile.node
+    w.names |= {"row", "col", "row_mask", "col_mask", "acc", "start", "inner", "a", "b", "split", "stop", "a_rows", "b_cols"}
+    attrs, a, b = node.attrs, node.views["a"], node.views["b"]
+    dtype = a.value.dtype
+    m, n, k, batch = attrs["m"], attrs["n"], attrs["k"], attrs["batch"]
+    split = attrs.get("split", 1)
+    count = table.product(batch)
+    numbers = [table.of(s)[0] for s in (m, n, k, count)]
+    rows, cols, inner, warps, stages = choose_tile(*numbers, dtype, options)
+    for name, value in (("BLOCK_M", rows), ("BLOCK_N", cols), ("BLOCK_K", inner)):
+        w.constexpr(name, str(value))
+    sm, sn, sk = (scalar_size(w, wish, s) for wish, s in (("m", m), ("n", n), ("k", k)))
+    grouped = options.get("grouped", True) and tiles(numbers[0], numbers[1], rows, cols) > 16
+    tile_index(w, sm, sn, grouped)
+    outer = []
+    if split > 1:
+        w.line("split = tl.program_id(2)")
+        outer.append("split")
+    index: dict[int, str] = {}
+    if batch:
+        w.names |= {"batch_index"}
+        w.line("batch_index = tl.program_id(1)" + tile.wide)
+        decode(w, list(enumerate(batch)), "batch_index", lambda at, c: f"batch_at{at}", index)
+        outer += [index[d] for d in range(len(batch))]
+    w.line(f"row = {wrap('tile_m * BLOCK_M + tl.arange(0, BLOCK_M)', tile.wide)}")
+    w.line(f"col = {wrap('tile_n * BLOCK_N + tl.arange(0, BLOCK_N)', tile.wide)}")
+    w.line(f"row_mask = row < {sm}")
+    w.line(f"col_mask = col < {sn}")
+    first = len(batch)
+    base_a = [form_text(w, a.axes[d], a.offset(), index[d], "a") for d in range(first)]
+    base_b = [form_text(w, b.axes[d], b.offset(), index[d], "b") for d in range(first)]
+    row_a = form_text(w, a.axes[first], a.offset(), "row[:, None]", "row")
+    col_b = form_text(w, b.axes[first + 1], b.offset(), "col[None, :]", "col")
+    const_a, const_b = (w.lin(ir.Lin({}, v.offset().const), {}) for v in (a, b))
+    pa, pb = w.pointer(a.value), w.pointer(b.value)
+    w.line(f"a_rows = {added(pa, const_a, *base_a, row_a)}")
+    w.line(f"b_cols = {added(pb, const_b, *base_b, col_b)}")
+    w.line(f"acc = tl.zeros((BLOCK_M, BLOCK_N), dtype={accumulator(dtype)})")
+    bounds = (f"0, {sk}", sk)
+    if split > 1:
+        chunk = w.name("chunk")
+        w.line(f"{chunk} = tl.cdiv(tl.cdiv({sk}, {split}), BLOCK_K) * BLOCK_K")
+        w.line(f"stop = tl.minimum({sk}, (split + 1) * {chunk})")
+        bounds = (f"split * {chunk}, stop", "stop")
+    exact = False
+    with w.block(f"for start in range({bounds[0]}, BLOCK_K):"):
+        w.line("inner = start + tl.arange(0, BLOCK_K)")
+        in_a = form_text(w, a.axes[first + 1], a.offset(), "inner[None, :]", "inner_a")
+        in_b = form_text(w, b.axes[first], b.offset(), "inner[:, None]", "inner_b")
+        mask_k = "" if exact else f"(inner < {bounds[1]})"
+        w.line(f"a = tl.load({added('a_rows', in_a)}, mask=row_mask[:, None] & {mask_k}[None, :], other={zero(dtype)})")
+        w.line(f"b = tl.load({added('b_cols', in_b)}, mask={mask_k}[:, None] & col_mask[None, :], other={zero(dtype)})")
+        if dtype == torch.float64:
+            w.line("acc += tl.sum(a[:, :, None] * b[None, :, :], axis=1)")
+        else:
+            w.line(f"acc = tl.dot(a, b, acc{precision(dtype, options)})")
+    w.names |= {"tile_mask"}
+    w.line("tile_mask = row_mask[:, None] & col_mask[None, :]")
+    lead = set(range(len(outer)))
+    ni, mi = len(outer) + 1, len(outer)
+    masks = [(lead, ""), (lead | {mi}, "row_mask[:, None]"), (lead | {ni}, "col_mask[None, :]")]
+    tile.epilogue([*outer, "row[:, None]", "col[None, :]"], masks, "tile_mask")
+    grid = f"triton.cdiv({sizes.text(m)}, {rows}) * triton.cdiv({sizes.text(n)}, {cols})"
+    if split > 1:
+        grid = f"({grid}, {sizes.text(count)}, {split})"
+    else:
+        grid = f"({grid}, {sizes.text(count)})" if batch else f"({grid},)"
+    names = ", ".join(dict.fromkeys(node.label for node in group.nodes))
+    doc = f"{names}: a BLOCK_M x BLOCK_N tile of the result a program, accumulated in {accumulator(dtype)[3:]}."
+    return tile.done(grid, doc, {"num_warps": warps, "num_stages": stages})
+
+
+def wrap(text: str, cast: str) -> str:
+    """A sum with a cast, or as it is."""
+    return f"({text}){cast}" if cast else text
+
+
+def zero(dtype: torch.dtype) -> str:
+    return "0.0" if dtype.is_floating_point else "0"
+
+
+def tile_index(w: Any, m: str, n: str, grouped: bool) -> None:
+    """Which tile a program computes."""
+    w.names |= {"tile_m", "tile_n", "tiles_m", "tiles_n", "program", "band", "first_m", "band_rows", "place"}
+    w.line("program = tl.program_id(0)")
+    w.line(f"tiles_n = tl.cdiv({n}, BLOCK_N)")
+    if not grouped:
+        w.line("tile_m = program // tiles_n")
+        w.line("tile_n = program % tiles_n")
+        return
+    w.constexpr("GROUP_M", "8")
+    w.line("# Programs that run together work on a band of GROUP_M rows of tiles, so that they share operands in the cache.")
+    w.line(f"tiles_m = tl.cdiv({m}, BLOCK_M)")
+    w.line("band = program // (GROUP_M * tiles_n)")
+    w.line("first_m = band * GROUP_M")
+    w.line("band_rows = tl.minimum(tiles_m - first_m, GROUP_M)")
+    w.line("place = program % (GROUP_M * tiles_n)")
+    w.line("tile_m = first_m + place % band_rows")
+    w.line("tile_n = place // band_rows")

@@ -125,7 +125,9 @@ def show(rows: dict[str, dict[str, Any]]) -> None:
     kinds = {k for r in accepted for k in r.get("speedup") or {}}
     for kind in sorted(kinds):
         logs = [math.log(r["speedup"][kind]) for r in accepted if kind in (r.get("speedup") or {})]
-        print(f"geometric mean of the speedup against {kind}: {math.exp(sum(logs) / len(logs)):.3f} ({len(logs)} problems)")
+        print(
+            f"geometric mean of the speedup against {kind}: {math.exp(sum(logs) / len(logs)):.3f} ({len(logs)} problems)"
+        )
 
 
 def main() -> int:

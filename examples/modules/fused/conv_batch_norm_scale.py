@@ -1,0 +1,34 @@
+"""Convolution, batch normalisation in evaluation mode, scaling."""
+
+import torch
+import torch.nn as nn
+
+TRAINING = False
+BATCH = 2
+CHANNELS_IN = 6
+CHANNELS_OUT = 8
+HEIGHT = 10
+WIDTH = 12
+
+CASES = [
+    {"BATCH": 1, "CHANNELS_IN": 3, "CHANNELS_OUT": 4, "HEIGHT": 7, "WIDTH": 6},
+]
+REALISTIC = {"BATCH": 32, "CHANNELS_IN": 32, "CHANNELS_OUT": 64, "HEIGHT": 64, "WIDTH": 64}
+
+
+class Model(nn.Module):
+    def __init__(self, channels_in, channels_out):
+        super().__init__()
+        self.conv = nn.Conv2d(channels_in, channels_out, 3)
+        self.norm = nn.BatchNorm2d(channels_out)
+
+    def forward(self, x):
+        return self.norm(self.conv(x)) * 2.0
+
+
+def get_inputs():
+    return [torch.randn(BATCH, CHANNELS_IN, HEIGHT, WIDTH)]
+
+
+def get_init_inputs():
+    return [CHANNELS_IN, CHANNELS_OUT]

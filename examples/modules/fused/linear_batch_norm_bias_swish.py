@@ -1,0 +1,33 @@
+"""Linear layer, batch norm, bias, division, swish."""
+
+import torch
+import torch.nn as nn
+
+ROWS = 60
+FEATURES_IN = 70
+FEATURES_OUT = 96
+
+CASES = [
+    {"ROWS": 5, "FEATURES_IN": 9, "FEATURES_OUT": 16},
+]
+REALISTIC = {"ROWS": 1024, "FEATURES_IN": 4096, "FEATURES_OUT": 4096}
+
+
+class Model(nn.Module):
+    def __init__(self, features_in, features_out):
+        super().__init__()
+        self.linear = nn.Linear(features_in, features_out)
+        self.norm = nn.BatchNorm1d(features_out)
+        self.bias = nn.Parameter(torch.randn(1))
+
+    def forward(self, x):
+        y = (self.norm(self.linear(x)) + self.bias) / 1.5
+        return y * torch.sigmoid(y)
+
+
+def get_inputs():
+    return [torch.randn(ROWS, FEATURES_IN)]
+
+
+def get_init_inputs():
+    return [FEATURES_IN, FEATURES_OUT]

@@ -1,0 +1,32 @@
+"""Convolution with dilation and padding that differ along the axes."""
+
+import torch
+import torch.nn as nn
+
+BATCH = 2
+CHANNELS_IN = 6
+CHANNELS_OUT = 10
+HEIGHT = 9
+WIDTH = 12
+
+CASES = [
+    {"BATCH": 1, "CHANNELS_IN": 3, "CHANNELS_OUT": 5, "HEIGHT": 7, "WIDTH": 7},
+]
+REALISTIC = {"BATCH": 16, "CHANNELS_IN": 64, "CHANNELS_OUT": 64, "HEIGHT": 128, "WIDTH": 128}
+
+
+class Model(nn.Module):
+    def __init__(self, channels_in, channels_out):
+        super().__init__()
+        self.conv = nn.Conv2d(channels_in, channels_out, kernel_size=(5, 3), padding=(2, 4), dilation=(2, 3))
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+def get_inputs():
+    return [torch.randn(BATCH, CHANNELS_IN, HEIGHT, WIDTH)]
+
+
+def get_init_inputs():
+    return [CHANNELS_IN, CHANNELS_OUT]

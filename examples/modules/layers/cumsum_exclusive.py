@@ -1,0 +1,30 @@
+"""Running sum of the elements before each one."""
+
+import torch
+import torch.nn as nn
+
+ROWS = 20
+COLS = 500
+
+CASES = [
+    {"ROWS": 1, "COLS": 3},
+    {"ROWS": 3, "COLS": 257},
+]
+REALISTIC = {"ROWS": 4096, "COLS": 8192}
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        padded = torch.cat((torch.zeros_like(x.select(1, 0).unsqueeze(1)), x), dim=1)[:, :-1]
+        return torch.cumsum(padded, dim=1)
+
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,32 @@
+"""Max pooling, 3-dimensional, with padding and dilation."""
+
+import torch
+import torch.nn as nn
+
+BATCH = 2
+CHANNELS = 3
+DEPTH = 6
+HEIGHT = 9
+WIDTH = 11
+
+CASES = [
+    {"BATCH": 1, "CHANNELS": 1, "DEPTH": 6, "HEIGHT": 6, "WIDTH": 6},
+]
+REALISTIC = {"BATCH": 16, "CHANNELS": 32, "DEPTH": 64, "HEIGHT": 64, "WIDTH": 64}
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.pool = nn.MaxPool3d(3, stride=2, padding=1, dilation=1)
+
+    def forward(self, x):
+        return self.pool(x)
+
+
+def get_inputs():
+    return [torch.randn(BATCH, CHANNELS, DEPTH, HEIGHT, WIDTH) - 0.5]
+
+
+def get_init_inputs():
+    return []

@@ -96,6 +96,12 @@ pub(crate) struct VerifyArgs {
     /// Time nothing
     #[arg(long, conflicts_with = "baselines")]
     pub(crate) untimed: bool,
+    /// Run an accepted candidate once more, unmodified, and hold what reaches the driver against its plan. On a GPU only
+    #[arg(long)]
+    pub(crate) confirm: bool,
+    /// Run this file unmodified in the candidate's place
+    #[arg(long, value_name = "FILE", requires = "confirm", hide = true)]
+    pub(crate) confirm_as: Option<Utf8PathBuf>,
     /// Keep plan, TTIR, assembly, binary and oracle data in this folder
     #[arg(long, value_name = "DIR", conflicts_with = "batch")]
     pub(crate) keep: Option<Utf8PathBuf>,
@@ -211,6 +217,9 @@ pub(crate) struct AuditArgs {
     /// Keep the verdicts in this file as they come, and take over those that are in it already
     #[arg(long, value_name = "FILE")]
     pub(crate) resume: Option<Utf8PathBuf>,
+    /// Confirm this share of the accepted candidates, 0 to 1, as `verify --confirm` does. On a GPU only
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = parse_share)]
+    pub(crate) confirm: f64,
     /// Write the report as one HTML page too
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<Utf8PathBuf>,
@@ -371,6 +380,11 @@ impl Cli {
             ExitCode::from(commands::exit_code(&error))
         })
     }
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("give a share from 0 to 1".into()) }
 }
 
 fn parse_seconds(text: &str) -> Result<f64, String> {

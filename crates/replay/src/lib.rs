@@ -13,7 +13,7 @@ mod wire;
 
 pub use copies::{CopyLaunch, copy_launches};
 pub use cpu::CpuDevice;
-pub use program::{Executable, STEP_MODULE, clock_kernels, pointer_type, step_kernels};
+pub use program::{Executable, STEP_MODULE, Slot, TensorMap, clock_kernels, launch_slots, pointer_type, step_kernels};
 pub use run::{Contents, Defective, Fault, FaultKind, Run, RunResult, initial_contents, writer};
 pub use survey::Survey;
 pub use wire::Call;

@@ -73,7 +73,7 @@ pub(crate) enum Op {
 
 /// One kernel parameter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Slot {
+pub enum Slot {
     Pointer {
         buffer: usize,
         offset: u64,
@@ -85,14 +85,14 @@ pub(crate) enum Slot {
 
 /// A host-side tensor descriptor as the tensor memory accelerator takes it: dimensions outermost first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct TensorMap {
-    pub(crate) buffer: usize,
-    pub(crate) view: View,
+pub struct TensorMap {
+    pub buffer: usize,
+    pub view: View,
     /// Elements of a block that one access moves, as the compiler laid them out.
-    pub(crate) block: Vec<u32>,
+    pub block: Vec<u32>,
     /// The compiler's swizzle mode, 0 to 3.
-    pub(crate) swizzle: u32,
-    pub(crate) pad_nan: bool,
+    pub swizzle: u32,
+    pub pad_nan: bool,
 }
 
 /// Triton's `tensordesc_meta` of one descriptor.
@@ -357,30 +357,33 @@ impl<'a> Lowering<'a> {
     }
 
     fn launch(&mut self, kernel: usize, grid: [u32; 3], args: &[Arg], line: u32) -> Result<(), Fault> {
-        let spec = &self.plan.kernels[kernel];
-        let types = spec.params.iter().filter(|param| param.ty != "constexpr").map(|param| param.ty.as_str());
-        let mut descriptors = self.descriptor_meta[kernel].iter();
-        let mut params = Vec::with_capacity(args.len());
-        for (arg, ty) in args.iter().zip(types) {
-            let slots = match arg {
-                Arg::Descriptor { tensor, padding, .. } => descriptor(tensor, padding == "nan", descriptors.next()),
-                _ => self.slot(arg, ty).map(|slot| vec![slot]),
-            };
-            params.extend(slots.map_err(|fault| Fault { line: Some(line), ..fault })?);
-        }
+        let slots = launch_slots(&self.plan.kernels[kernel], args, &self.descriptor_meta[kernel], self.seed);
+        let params = slots.map_err(|fault| Fault { line: Some(line), ..fault })?.concat();
         self.program.ops.push(Op::Launch { kernel, grid, params, line });
         Ok(())
     }
+}
 
-    fn slot(&self, arg: &Arg, ty: &str) -> Result<Slot, Fault> {
-        match arg {
-            Arg::Pointer { buffer, offset } => Ok(Slot::Pointer { buffer: *buffer, offset: *offset }),
-            Arg::Null => Ok(Slot::Value(vec![0; 8])),
-            Arg::Scalar { value } => scalar(*value, ty),
-            Arg::Seed { index, low, high } => scalar(Number::Int(draw_seed(self.seed, *index, *low, *high)), ty),
-            Arg::Descriptor { .. } => Err(Fault::new(FaultKind::Infrastructure, "a descriptor among the scalars")),
+/// The kernel's parameters behind each argument of a launch. Two scratch pointers come after them. `meta` is what the
+/// compiler says of the kernel's descriptors.
+pub fn launch_slots(
+    spec: &KernelSpec,
+    args: &[Arg],
+    meta: &[serde_json::Value],
+    seed: u64,
+) -> Result<Vec<Vec<Slot>>, Fault> {
+    let types = spec.params.iter().filter(|param| param.ty != "constexpr").map(|param| param.ty.as_str());
+    let mut meta = meta.iter();
+    let mut slots = |(arg, ty): (&Arg, &str)| match arg {
+        Arg::Descriptor { tensor, padding, .. } => descriptor(tensor, padding == "nan", meta.next()),
+        Arg::Pointer { buffer, offset } => Ok(vec![Slot::Pointer { buffer: *buffer, offset: *offset }]),
+        Arg::Null => Ok(vec![Slot::Value(vec![0; 8])]),
+        Arg::Scalar { value } => scalar(*value, ty).map(|slot| vec![slot]),
+        Arg::Seed { index, low, high } => {
+            scalar(Number::Int(draw_seed(seed, *index, *low, *high)), ty).map(|slot| vec![slot])
         }
-    }
+    };
+    args.iter().zip(types).map(&mut slots).collect()
 }
 
 /// A tensor map, then the shape as 32-bit and the strides as 64-bit integers: the kernel's parameters behind a descriptor.

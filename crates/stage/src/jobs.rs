@@ -38,6 +38,7 @@ pub struct StageLimits {
     pub ttir: Limits,
     pub binary: Limits,
     pub direct: Limits,
+    pub confirm: Limits,
     /// Reads a problem only.
     pub teach: Limits,
 }
@@ -62,6 +63,8 @@ impl Default for StageLimits {
             // The assembler is a process of its own.
             binary: limits(60, 4, 8),
             direct: Limits { disk_bytes: 16 << 30, ..limits(120, 32, 64) },
+            // An autotuner compiles and measures each of its configurations.
+            confirm: limits(300, 32, 64),
             teach: limits(300, 4, 8),
         }
     }
@@ -70,7 +73,9 @@ impl Default for StageLimits {
 impl StageLimits {
     /// The same, with no job of a candidate longer than `wall`.
     pub fn within(mut self, wall: Duration) -> Self {
-        for limits in [&mut self.trace, &mut self.init, &mut self.ttir, &mut self.binary, &mut self.direct] {
+        for limits in
+            [&mut self.trace, &mut self.init, &mut self.ttir, &mut self.binary, &mut self.direct, &mut self.confirm]
+        {
             limits.wall = limits.wall.min(wall);
         }
         self
@@ -201,7 +206,7 @@ pub struct Direct {
 }
 
 /// Triton builds its launcher with a C compiler when it first launches.
-const COMPILER: [&str; 4] = ["/usr/bin", "/usr/lib/gcc", "/usr/libexec/gcc", "/sbin/ldconfig"];
+pub(crate) const COMPILER: [&str; 4] = ["/usr/bin", "/usr/lib/gcc", "/usr/libexec/gcc", "/sbin/ldconfig"];
 
 const DATA_NAME: &str = "data";
 
@@ -382,7 +387,7 @@ pub(crate) fn copy_inputs(
 }
 
 /// The device files of the NVIDIA driver.
-fn nvidia_devices() -> Vec<PathBuf> {
+pub(crate) fn nvidia_devices() -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir("/dev") else { return Vec::new() };
     entries
         .flatten()

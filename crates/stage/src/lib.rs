@@ -1,4 +1,4 @@
-//! The stages that run in Python, as typed functions: oracle, trace, init, compile, direct.
+//! The stages that run in Python, as typed functions: oracle, trace, init, compile, direct, confirm.
 //!
 //! Each is one job in a child of the zygote (crate `tilewright-cell`). What a hostile child answers is a claim: it is
 //! checked for shape here and for truth by the stages after this one. Compiled kernels are kept in a [`Cache`], which
@@ -7,6 +7,7 @@
 mod baseline;
 mod cache;
 mod compile;
+mod confirm;
 mod controls;
 mod data;
 mod error;
@@ -19,6 +20,7 @@ mod teach;
 pub use baseline::{Baseline, BaselineRequest, Ready};
 pub use cache::Cache;
 pub use compile::{Binary, Compiled, Ttir};
+pub use confirm::ConfirmRequest;
 pub use controls::{ControlResults, Controls};
 pub use data::DataFile;
 pub use error::{Failure, StageError};

@@ -4,6 +4,7 @@
 
 mod batch;
 mod build;
+mod confirm;
 mod controls;
 mod coverage;
 mod direct;

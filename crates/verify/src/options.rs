@@ -22,6 +22,9 @@ pub struct Options {
     pub timeout: Duration,
     /// Fail when a layer of the sandbox is missing.
     pub strict: bool,
+    /// Share of the accepted candidates, 0 to 1, that run once more, unmodified, while what reaches the driver is held
+    /// against their plans. On a GPU only.
+    pub confirm: f64,
     /// Where plan, TTIR, binaries and oracle data are kept for inspection.
     pub keep: Option<PathBuf>,
 }

@@ -19,7 +19,7 @@ use crate::options::{Mode, Options};
 use crate::problem::{OracleSet, Problem, identify};
 use crate::target::Device;
 use crate::weights::Weights;
-use crate::{coverage, direct, judging, keep, timing};
+use crate::{confirm, coverage, direct, judging, keep, timing};
 
 /// Autotune configurations of a candidate that are traced, compiled and, on a CPU, executed.
 const MAX_VARIANTS: u32 = 64;
@@ -36,6 +36,8 @@ pub struct Verifier {
     /// Of the GPU, once they are known.
     pub(crate) rates: Mutex<Option<timing::Rates>>,
     reviewer: Option<Reviewer>,
+    /// The text of a file that is confirmed in the place of each candidate.
+    pub(crate) confirmed_file: Option<String>,
 }
 
 /// A candidate on its way through the stages.
@@ -70,7 +72,7 @@ impl Verifier {
             Device::Cpu => Vec::new(),
             Device::Cuda(ordinal) => vec![Lane::new(0, ordinal)],
         };
-        Self { stage, options, lanes, rates: Mutex::new(None), reviewer: None }
+        Self { stage, options, lanes, rates: Mutex::new(None), reviewer: None, confirmed_file: None }
     }
 
     /// Uses these GPUs side by side, which are of the kind of the options' device. Oracles run on the first one.
@@ -82,6 +84,13 @@ impl Verifier {
     /// Asks `review` about the problem's and the candidate's text whenever a candidate is accepted.
     pub fn with_reviewer(mut self, review: impl Fn(&str, &str) -> Opinion + Send + Sync + 'static) -> Self {
         self.reviewer = Some(Box::new(review));
+        self
+    }
+
+    /// Holds this file, instead of the candidate itself, against each candidate's plan: a copy that is in use elsewhere,
+    /// or an attack that no trace would let through.
+    pub fn with_confirmed_file(mut self, source: String) -> Self {
+        self.confirmed_file = Some(source);
         self
     }
 
@@ -121,6 +130,9 @@ impl Verifier {
         draft.verdict.target = seat.lane.to_string();
         let judged = self.replay_checked(&candidate, &build, &weights, draft)?;
         draft.judged(judged, &weights)?;
+        if confirm::chosen(&self.options, source) {
+            confirm::confirm(self, &candidate, &build, weights.oracle(&candidate), draft)?;
+        }
         if self.options.timing.is_some() {
             draft.verdict.timing = timing::time(self, &candidate, &build, &weights, draft)?;
         }

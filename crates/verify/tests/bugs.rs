@@ -30,6 +30,7 @@ fn verifier(cache: &Path) -> Verifier {
         timing: None,
         timeout: Duration::from_secs(300),
         strict: false,
+        confirm: 0.0,
         keep: None,
     };
     Verifier::new(Stage::new(Arc::new(zygote), Cache::open(cache).unwrap(), StageOptions::default()), options)

@@ -27,6 +27,7 @@ fn verifier(folder: &Path, profiles: &[&str]) -> Verifier {
         timing: None,
         timeout: Duration::from_secs(300),
         strict: false,
+        confirm: 0.0,
         keep: None,
     };
     Verifier::new(stage, options)

@@ -229,6 +229,7 @@ impl Bench {
             mode: Mode::Replay,
             timeout: Duration::from_secs(300),
             strict: false,
+            confirm: 0.0,
             timing: None,
             keep: None,
         };

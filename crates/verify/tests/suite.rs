@@ -34,6 +34,7 @@ fn verifier_within(cache: &Path, timeout: Duration) -> Verifier {
         timing: None,
         timeout,
         strict: false,
+        confirm: 0.0,
         keep: None,
     };
     Verifier::new(stage, options)

@@ -20,17 +20,19 @@ from tilewright import _core
 from tilewright.cell import channel
 
 JOB_FD = 3
+GIVEN_FD = 4
+"""A descriptor that the Rust side gave the job, where it gave one."""
 OUT_OF_MEMORY_STATUS = 86
 """Exit status that tells the Rust side that Python ran into the memory limit. crates/cell knows the same number."""
 
 Handler = Callable[[dict[str, Any], str], dict[str, Any]]
 
 
-def main(job: dict[str, Any], handler: Handler, job_fd: int, output_fd: int) -> NoReturn:
+def main(job: dict[str, Any], handler: Handler, job_fd: int, output_fd: int, *given: int) -> NoReturn:
     """Run one job in this freshly forked process and end it."""
     status = 1
     try:
-        keep_only(job_fd, output_fd)
+        keep_only(job_fd, output_fd, *given)
         status = run(job, handler)
     except BaseException:
         traceback.print_exc()
@@ -75,18 +77,21 @@ def run(job: dict[str, Any], handler: Handler) -> int:
     return 0
 
 
-def keep_only(job_fd: int, output_fd: int) -> None:
-    """Keep the job socket (as JOB_FD) and the output pipe (as stdout and stderr); close all other descriptors."""
+def keep_only(job_fd: int, output_fd: int, *given: int) -> None:
+    """Keep the job socket (as JOB_FD), the output pipe (as stdout and stderr) and what the Rust side gave the job (as
+    GIVEN_FD); close all other descriptors."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # Descriptors above the ones to fill, so that no dup2 below overwrites a source.
-    job_fd, output_fd = (_above(fd, 16) for fd in (job_fd, output_fd))
+    job_fd, output_fd, *given = (_above(fd, 16) for fd in (job_fd, output_fd, *given))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.dup2(output_fd, 1)
     os.dup2(output_fd, 2)
-    os.dup2(job_fd, JOB_FD, inheritable=False)
-    os.closerange(JOB_FD + 1, os.sysconf("SC_OPEN_MAX"))
+    kept = [job_fd, *given]
+    for fd, place in zip(kept, (JOB_FD, GIVEN_FD), strict=False):
+        os.dup2(fd, place, inheritable=False)
+    os.closerange(JOB_FD + len(kept), os.sysconf("SC_OPEN_MAX"))
 
 
 def _above(fd: int, minimum: int) -> int:

@@ -20,7 +20,7 @@ import time
 from types import ModuleType
 from typing import Any, NoReturn
 
-KINDS = ("oracle", "baseline", "controls", "trace", "init", "ttir", "binary", "direct", "teach")
+KINDS = ("oracle", "baseline", "controls", "trace", "init", "ttir", "binary", "direct", "confirm", "teach")
 """Job kinds; each is served by the module of this package with the same name."""
 
 
@@ -151,7 +151,7 @@ class Zygote:
         from tilewright import _core
         from tilewright.cell import channel, child
 
-        job_fd, output_fd = descriptors
+        job_fd, output_fd, *given = descriptors
         handler = self.handlers.get(job["kind"])
         try:
             if handler is None:
@@ -161,7 +161,7 @@ class Zygote:
             try:
                 pid = os.fork()
                 if pid == 0:
-                    child.main(job, handler.run, job_fd, output_fd)
+                    child.main(job, handler.run, job_fd, output_fd, *given)
             finally:
                 if entered:
                     _core.leave_pid_namespace()
@@ -169,8 +169,8 @@ class Zygote:
             channel.send_packet(self.control, {"refused": job["job"], "why": f"fork: {error}"})
             return
         finally:
-            os.close(job_fd)
-            os.close(output_fd)
+            for fd in descriptors:
+                os.close(fd)
         self.jobs[pid] = job["job"]
         pidfd = os.pidfd_open(pid)
         channel.send_packet(self.control, {"started": job["job"], "pid": pid}, (pidfd,))

@@ -50,7 +50,9 @@ pub(super) fn run(process: &Process, job: &Job, number: u32) -> Result<Outcome, 
         "kind": job.kind,
         "confinement": confinement(process, job, number, &groups),
     });
-    let notices = process.submit(number, &message, &[child_socket.as_raw_fd(), child_output.as_raw_fd()])?;
+    let mut descriptors = vec![child_socket.as_raw_fd(), child_output.as_raw_fd()];
+    descriptors.extend(job.descriptor.iter().map(|descriptor| descriptor.as_raw_fd()));
+    let notices = process.submit(number, &message, &descriptors)?;
     drop((child_socket, child_output));
 
     let start = Instant::now();

@@ -5,6 +5,7 @@ mod frame;
 mod job;
 mod process;
 
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -57,6 +58,8 @@ pub struct Job {
     pub execute_paths: Vec<PathBuf>,
     /// Device files that the job may use.
     pub devices: Vec<PathBuf>,
+    /// Given to the job's process as descriptor 4.
+    pub descriptor: Option<Arc<OwnedFd>>,
 }
 
 impl Job {
@@ -72,6 +75,7 @@ impl Job {
             read_paths: Vec::new(),
             execute_paths: Vec::new(),
             devices: Vec::new(),
+            descriptor: None,
         }
     }
 }

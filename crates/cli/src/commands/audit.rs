@@ -16,6 +16,7 @@ use crate::{output, render};
 /// Exit status: 0 every verdict is on the right side, 1 one is not, 3 one is missing.
 pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
     let mut options = session::options(&args.run, &args.profiles, Mode::Replay, None)?;
+    session::confirm(args.confirm, &mut options)?;
     let folders: Vec<PathBuf> = args.folders.iter().map(|folder| folder.as_std_path().to_owned()).collect();
     let selection = select(&folders, &options.device.to_string(), &args.filters).map_err(labels)?;
     if selection.entries.is_empty() {

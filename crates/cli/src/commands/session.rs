@@ -74,6 +74,7 @@ pub(crate) fn options(
         timing: None,
         timeout: Duration::from_secs_f64(run.timeout),
         strict: run.strict,
+        confirm: 0.0,
         keep,
     })
 }
@@ -106,6 +107,20 @@ pub(crate) fn gpus(devices: &[String]) -> anyhow::Result<Vec<usize>> {
 }
 
 /// The asked architecture, or the device's own.
+/// The share of candidates to confirm, where that can be.
+pub(crate) fn confirm(share: f64, options: &mut Options) -> anyhow::Result<()> {
+    if share > 0.0 && options.device == Device::Cpu {
+        return Err(usage(
+            "--confirm runs the candidate's own launches, which takes a GPU: give --target cuda:N on a machine that has one",
+        ));
+    }
+    if share > 0.0 && options.mode == Mode::Direct {
+        return Err(usage("--confirm compares a run with a plan, and --mode direct makes no plan"));
+    }
+    options.confirm = share;
+    Ok(())
+}
+
 fn target(device: Device, arch: Option<&str>) -> anyhow::Result<Target> {
     let own = match device {
         Device::Cpu => None,

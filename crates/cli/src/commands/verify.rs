@@ -27,6 +27,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     let mut options = session::options(&run, &args.profiles, mode, keep)?;
     options.timing = (!args.untimed).then(|| args.baselines.iter().map(|&baseline| kind(baseline)).collect());
     args.problem.as_ref().map_or(Ok(()), |problem| session::check_file(problem, "problem"))?;
+    session::confirm(if args.confirm { 1.0 } else { 0.0 }, &mut options)?;
     if args.batch.is_none() && (args.resume.is_some() || args.jobs.is_some()) {
         return Err(usage("--resume and --jobs are for --batch DIR"));
     }
@@ -41,6 +42,10 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     }
     if let Some(judge) = judge {
         verifier = verifier.with_reviewer(move |problem, candidate| judge.ask(problem, candidate));
+    }
+    if let Some(path) = &args.confirm_as {
+        let text = String::from_utf8(session::read_file(path, "candidate")?);
+        verifier = verifier.with_confirmed_file(text.map_err(|_| usage(format!("{path} is not UTF-8")))?);
     }
     match work {
         Work::One { problem, candidate, source } => {

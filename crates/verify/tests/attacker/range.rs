@@ -264,6 +264,7 @@ fn options() -> Options {
         timing: None,
         timeout: Duration::from_secs(120),
         strict: false,
+        confirm: 0.0,
         keep: None,
     }
 }

@@ -1,0 +1,148 @@
+"""Handler `confirm`: a candidate's file, unmodified, on real data, in front of a recording driver. Hostile code.
+
+Request: that of `direct` with one call, and `library`: the recording library, in whose folder linkers find it. The
+descriptor `child.GIVEN_FD` is its channel. Response: `{}`, or an error document as of `direct`; what is known about the
+run is in the recording alone.
+
+The library is loaded before CUDA is, under the driver's name, so that torch's and Triton's calls pass through it. Marks
+divide the recording into phases (`PHASES`); the trusted side demands each once, in order.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from tilewright.cell import direct
+from tilewright.cell import oracle_reference as reference
+from tilewright.cell import triton_backend as backend
+from tilewright.cell.child import GIVEN_FD
+from tilewright.cell.oracle_values import NAMES, decode, read_blob
+
+PHASES = ("probe", "file", "state", "warm", "inputs", "forward", "outputs", "done")
+"""In the order of the Rust side's `Phase`."""
+
+
+class NoRecorder(RuntimeError):
+    """The recording library cannot take its place in front of the driver."""
+
+
+def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
+    """Handle one job; `scratch` is not used."""
+    del scratch
+    try:
+        mark = open_recorder(request["library"])
+        show_toolchain(request["library"])
+        mark("probe")
+        probe(request["device"])
+    except Exception as error:
+        return backend.error("no-device", error, message=f"nothing can be recorded here: {error}")
+    try:
+        record(request, mark)
+    except SyntaxError as error:
+        return backend.error("exception", error, message=error.msg, line=error.lineno)
+    except (Exception, SystemExit) as error:
+        return backend.error("exception", error)
+    return {}
+
+
+def open_recorder(path: str) -> Callable[[str], None]:
+    """Load the library, before any driver, and open its channel. The function marks the beginning of a phase."""
+    with open("/proc/self/maps") as maps:
+        loaded = sorted({line.split()[-1] for line in maps if "/libcuda.so" in line})
+    if loaded:
+        raise NoRecorder(f"the driver is loaded already: {', '.join(loaded)}")
+    library = ctypes.CDLL(path)
+    if status := library.tilewright_open(GIVEN_FD):
+        raise NoRecorder({1: "the recording library does not find the driver"}.get(status, "the channel is closed"))
+    send = library.tilewright_mark
+    send.argtypes, send.restype = [ctypes.c_uint32], None
+    return lambda phase: send(PHASES.index(phase))
+
+
+def show_toolchain(library: str) -> None:
+    """Tell Triton what it would look for with programs that the sandbox does not have: a C compiler, and libcuda."""
+    if compiler := shutil.which("gcc"):
+        os.environ["CC"] = os.path.realpath(compiler)
+    os.environ["TRITON_LIBCUDA_PATH"] = os.path.dirname(library)
+
+
+def probe(device: str) -> None:
+    """What the recorder must have seen before anything else: an upload, a launch of torch's, a download."""
+    values = torch.arange(64, dtype=torch.float32)
+    if not torch.equal((values.to(device) + 1).cpu(), values + 1):
+        raise NoRecorder("torch does not compute here")
+    torch.cuda.synchronize()
+
+
+def record(request: dict[str, Any], mark: Callable[[str], None]) -> None:
+    """Build the module, upload weights, make a first call, and then the one that counts."""
+    signature, device, data = request["signature"], request["device"], request["data"]
+    mark("file")
+    module = direct.load_candidate(request["source"])
+    model = make_model(module, signature, device)
+    mark("state")
+    load_state(model, signature["state"], [read_blob(data, blob, torch.uint8) for blob in request["state"]])
+    dtypes = direct.buffer_dtypes(signature["args"], signature["buffers"])
+    (call,) = request["calls"]
+    inputs = [read_blob(data, blob, dtype) for blob, dtype in zip(call["inputs"], dtypes, strict=True)]
+    mark("warm")
+    forward(model, signature, [flat.to(device) for flat in inputs])
+    torch.cuda.synchronize()
+    mark("inputs")
+    flats = [flat.to(device) for flat in inputs]
+    mark("forward")
+    output = forward(model, signature, flats)
+    mark("outputs")
+    read_storages(output)
+    torch.cuda.synchronize()
+    mark("done")
+
+
+def make_model(module: types.ModuleType, signature: dict[str, Any], device: str) -> torch.nn.Module:
+    """`ModelNew` as a user makes it."""
+    args = [decode(value, []) for value in signature["init_args"]]
+    kwargs = {key: decode(value, []) for key, value in signature["init_kwargs"]}
+    reference.seed_all(0)
+    return module.ModelNew(*args, **kwargs).to(device).train(signature["training"])
+
+
+def load_state(model: torch.nn.Module, entries: list[dict[str, Any]], blobs: list[torch.Tensor]) -> None:
+    """Upload the reference's weights by name, where the candidate has them; no launch depends on the numbers."""
+    own = reference.state_of(model)
+    for entry, blob in zip(entries, blobs, strict=True):
+        target = own.get(entry["name"])
+        value = blob.view(NAMES[entry["dtype"]]).reshape(entry["shape"])
+        if target is not None and target.shape == value.shape:
+            target.detach().copy_(value)
+
+
+def forward(model: torch.nn.Module, signature: dict[str, Any], flats: list[torch.Tensor]) -> Any:
+    """One call over these storages."""
+    args = [decode(doc, flats) for doc in signature["args"]]
+    with torch.no_grad():
+        return model(*args)
+
+
+def read_storages(output: Any) -> None:
+    """Download the storage of each tensor in an output, each once."""
+    seen = set()
+    for tensor in tensors_in(output):
+        storage = tensor.untyped_storage()
+        if tensor.is_cuda and storage.nbytes() > 0 and storage.data_ptr() not in seen:
+            seen.add(storage.data_ptr())
+            torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage).cpu()
+
+
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    """The tensors of an output in the order of a contract `Value`."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return [tensor for item in items for tensor in tensors_in(item)]

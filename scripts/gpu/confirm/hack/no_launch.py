@@ -1,0 +1,18 @@
+"""Copies the input and launches nothing."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_one(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    m = i < n
+    value = tl.load(x + i, mask=m) + 1.0
+    tl.store(y + i, value, mask=m)
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return x.clone()

@@ -35,7 +35,10 @@ def emit_attention(group: Group, table: Sizes, options: dict[str, Any]) -> Launc
         w.constexpr(name, str(options.get(name.lower(), value)))
     for name, size in (("BLOCK_D", attrs["head"]), ("BLOCK_V", attrs["value_head"])):
         fixed = max(16, 1 << (max(table.of(size)) - 1).bit_length())
-        w.constexpr(name, str(fixed) if len(set(table.of(size))) == 1 else f"max(16, triton.next_power_of_2({sizes.text(size)}))")
+        w.constexpr(
+            name,
+            str(fixed) if len(set(table.of(size))) == 1 else f"max(16, triton.next_power_of_2({sizes.text(size)}))",
+        )
     queries, keys = scalar_size(w, "queries", attrs["queries"]), scalar_size(w, "keys", attrs["keys"])
     depth, width = scalar_size(w, "head", attrs["head"]), scalar_size(w, "value_head", attrs["value_head"])
     scale = scale_argument(tile, attrs)

@@ -149,7 +149,9 @@ def emit_conv(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
     grid = f"(triton.cdiv({sizes.text(total)}, {p}), triton.cdiv({sizes.text(conv.per_group)}, {o})"
     grid += f", {sizes.text(conv.groups)})" if conv.grouped else ")"
     names = ", ".join(dict.fromkeys(node.label for node in group.nodes))
-    doc = f"{names}: BLOCK_P output pixels of the batch by BLOCK_O output channels a program, an implicit matrix product."
+    doc = (
+        f"{names}: BLOCK_P output pixels of the batch by BLOCK_O output channels a program, an implicit matrix product."
+    )
     return conv.tile.done(grid, doc, {"num_warps": warps, "num_stages": stages})
 
 
@@ -253,7 +255,11 @@ def emit_conv_transpose(group: Group, table: Sizes, options: dict[str, Any]) -> 
     extents = [ceil_div(size, phase, table) for size, phase in zip(conv.size_out, phased, strict=True)]
     pixels = table.of(table.product([conv.batch, *extents]))[0]
     p, o, k, warps, stages = conv_tile(
-        pixels * table.of(table.product(phased))[0], table.of(conv.per_group)[0], table.of(conv.each)[0], conv.dtype, options
+        pixels * table.of(table.product(phased))[0],
+        table.of(conv.per_group)[0],
+        table.of(conv.each)[0],
+        conv.dtype,
+        options,
     )
     for name, value in (("BLOCK_P", p), ("BLOCK_O", o), ("BLOCK_C", k)):
         w.constexpr(name, str(value))
@@ -346,7 +352,9 @@ def transpose_taps(conv: Conv, phased: list[Size], places: list[str], image: Siz
                 name = w.name(f"{axis}_reach")
                 w.line(f"{name} = {reach}")
                 w.line(f"{axis} = {name} // {w.size(stride)}")
-                inside.append(f"({name} >= 0) & ({name} % {w.size(stride)} == 0) & ({axis} < {w.size(conv.size_in[i])})")
+                inside.append(
+                    f"({name} >= 0) & ({name} % {w.size(stride)} == 0) & ({axis} < {w.size(conv.size_in[i])})"
+                )
         else:
             w.line(f"{axis} = {conv.place[i]} + {axis}_low // {w.size(s)} - {step}")
             inside.append(f"({axis} >= 0) & ({axis} < {w.size(conv.size_in[i])})")

@@ -46,7 +46,21 @@ def tiles(m: int, n: int, rows: int, cols: int) -> int:
 def emit_matmul(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
     tile = Tile(group, table, options, static=False)
     w, node = tile.writer, tile.node
-    w.names |= {"row", "col", "row_mask", "col_mask", "acc", "start", "inner", "a", "b", "split", "stop", "a_rows", "b_cols"}
+    w.names |= {
+        "row",
+        "col",
+        "row_mask",
+        "col_mask",
+        "acc",
+        "start",
+        "inner",
+        "a",
+        "b",
+        "split",
+        "stop",
+        "a_rows",
+        "b_cols",
+    }
     attrs, a, b = node.attrs, node.views["a"], node.views["b"]
     dtype = a.value.dtype
     m, n, k, batch = attrs["m"], attrs["n"], attrs["k"], attrs["batch"]
@@ -136,7 +150,9 @@ def tile_index(w: Any, m: str, n: str, grouped: bool) -> None:
         w.line("tile_n = program % tiles_n")
         return
     w.constexpr("GROUP_M", "8")
-    w.line("# Programs that run together work on a band of GROUP_M rows of tiles, so that they share operands in the cache.")
+    w.line(
+        "# Programs that run together work on a band of GROUP_M rows of tiles, so that they share operands in the cache."
+    )
     w.line(f"tiles_m = tl.cdiv({m}, BLOCK_M)")
     w.line("band = program // (GROUP_M * tiles_n)")
     w.line("first_m = band * GROUP_M")

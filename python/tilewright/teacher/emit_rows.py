@@ -275,6 +275,10 @@ class Rows:
         self.writer = Writer(table, static=len(layout.x) > 1 or len(layout.r) > 1)
         self.levels = self.find_levels()
         self.row_values: dict[int, str] = {}
+        self.best: dict[int, str] = {}
+        self.present = ""
+        """How many elements a program of a split reduction has seen; empty: all."""
+        self.partials: dict[int, list[Value]] = {}
 
     # decisions ----------------------------------------------------------------------------------------------------
 
@@ -624,13 +628,14 @@ class Rows:
             return
         if node.kind == "moments":
             mean, squares, number = names
-            total = w.assign(out.name, f"tl.sum({mean} * {number}, {axis}) / {self.length}")
+            total = w.assign(out.name, f"tl.sum({mean} * {number}, {axis}) / {self.present or self.length}")
             gap = w.assign("lane_gap", f"{mean} - {total}")
             both = w.assign(node.outs[1].name, f"tl.sum({squares} + {number} * {gap} * {gap}, {axis})")
             self.row_values[id(out)], self.row_values[id(node.outs[1])] = total, both
             return
         if node.kind.startswith("arg"):
             best = w.assign("top", f"tl.{node.kind[3:]}({names[0]}, {axis})")
+            self.best[id(node)] = best
             first = f"tl.min(tl.where({names[0]} == {best}, {names[1]}, {self.length}), {axis})"
             self.row_values[id(out)] = w.assign(out.name, first)
             return

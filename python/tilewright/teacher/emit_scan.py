@@ -36,7 +36,7 @@ def emit_scan(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
         w.line(f"{row} = tl.program_id(0).to(tl.int64)")
         decode(w, layout.x, row, axis_name, index)
         w.names |= {"carry", "col", "mask", "scanned"}
-        w.line(f"carry = tl.full((1,), {neutral}, {TL[dtype]})")
+        w.line(f"carry = tl.sum(tl.full((1,), {neutral}, {TL[dtype]}), axis=0)")
         with w.block(f"for start in range(0, {length}, {block}):"):
             w.line(f"col = start + tl.arange(0, {block})")
             w.line(f"mask = col < {length}")

@@ -12,7 +12,33 @@ from tilewright.teacher.ir import Const, Lazy, Op, Random, Read
 from tilewright.teacher.lower import Lowering, Varying, lowers
 from tilewright.teacher.sizes import Unsupported
 
-FLOAT_UNARY = ["exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sqrt", "rsqrt", "sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "erf", "erfc", "sigmoid", "reciprocal"]
+FLOAT_UNARY = [
+    "exp",
+    "exp2",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "expm1",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tan",
+    "tanh",
+    "sinh",
+    "cosh",
+    "asin",
+    "acos",
+    "atan",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erf",
+    "erfc",
+    "sigmoid",
+    "reciprocal",
+]
 SAME_UNARY = ["abs", "neg", "floor", "ceil", "round", "trunc", "sign"]
 COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
 

@@ -58,7 +58,23 @@ FLOATS = {
     "pow": "libdevice.pow({0}, {1})",
     "atan2": "libdevice.atan2({0}, {1})",
 }
-for _name in ["log10", "log1p", "expm1", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "erfc", "trunc"]:
+for _name in [
+    "log10",
+    "log1p",
+    "expm1",
+    "tan",
+    "tanh",
+    "sinh",
+    "cosh",
+    "asin",
+    "acos",
+    "atan",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erfc",
+    "trunc",
+]:
     FLOATS[_name] = f"libdevice.{_name}({{0}})"
 
 INTEGERS = {
@@ -408,8 +424,15 @@ class Writer:
                 place = self.remember(place, "at", space)
             inside = f"({place} < {self.size(guard.high)})"
             masks.append(f"({place} >= 0) & {inside}" if guard.low else inside)
+        if masks and view.guards and not lin.terms:
+            # One element for all lanes: a block of equal addresses, so that each lane has its own mask.
+            offset = f"{offset} + {self.zeros(space)}"
         fill = other if not view.guards else literal(view.fill, view.value.dtype)
         return self.load(view.value, offset, masks, fill, term.name or view.value.name, space)
+
+    def zeros(self, space: Space) -> str:
+        """Zeros of the shape of a space's mask."""
+        return f"{space.mask}.to(tl.int32) * 0" if space.mask else "0"
 
     def remember(self, text: str, wish: str, space: Space) -> str:
         key = ("text", text)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use etcetera::BaseStrategy;
 use serde::Deserialize;
 
-use crate::Secret;
+use crate::{Secret, Usage};
 
 const FILE: &str = "tilewright.toml";
 /// Names the configuration file.
@@ -21,6 +21,12 @@ const MAX_TIMEOUT_S: f64 = 3600.0;
 pub struct Config {
     #[serde(default)]
     pub endpoints: BTreeMap<String, Endpoint>,
+    /// Recorded conversations.
+    #[serde(default)]
+    pub replay: BTreeMap<String, ReplayEntry>,
+    /// Models that run in this process.
+    #[serde(default)]
+    pub gguf: BTreeMap<String, GgufEntry>,
     /// Where it was read from; paths in it are relative to its folder.
     #[serde(skip)]
     path: PathBuf,
@@ -41,6 +47,11 @@ pub struct Endpoint {
     pub key_file: Option<PathBuf>,
     #[serde(default)]
     pub temperature: Option<f64>,
+    #[serde(default)]
+    pub top_p: Option<f64>,
+    /// `low`, `medium`, `high`, or what else the server knows.
+    #[serde(default)]
+    pub reasoning_effort: Option<String>,
     /// Of one answer.
     #[serde(default = "max_tokens")]
     pub max_tokens: u32,
@@ -50,9 +61,81 @@ pub struct Endpoint {
     /// After a failure that may pass: no connection, too many requests, an error of the server's.
     #[serde(default = "retries")]
     pub retries: u32,
+    /// Name of the field that says `max_tokens`.
+    #[serde(default)]
+    pub max_tokens_field: MaxTokensField,
+    /// Tokens that question and answer may have together. Older turns of a conversation are left out to keep to it.
+    #[serde(default)]
+    pub context_tokens: Option<u64>,
+    /// Whether answers come in pieces.
+    #[serde(default = "yes")]
+    pub stream: bool,
+    /// Whether to send a `seed`, another one for each answer of a run.
+    #[serde(default)]
+    pub send_seed: bool,
+    /// No more requests and tokens a minute than this, and requests at a time.
+    #[serde(default)]
+    pub requests_per_minute: Option<f64>,
+    #[serde(default)]
+    pub tokens_per_minute: Option<f64>,
+    #[serde(default = "concurrent")]
+    pub concurrent: u32,
+    /// Of a million tokens, in any currency.
+    #[serde(default)]
+    pub price_input: f64,
+    #[serde(default)]
+    pub price_output: f64,
     /// Further fields of each request, as the server wants them.
     #[serde(default)]
     pub extra: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Servers differ in the name of one field.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MaxTokensField {
+    #[default]
+    MaxTokens,
+    MaxCompletionTokens,
+}
+
+impl MaxTokensField {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::MaxTokens => "max_tokens",
+            Self::MaxCompletionTokens => "max_completion_tokens",
+        }
+    }
+}
+
+/// A conversation that was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayEntry {
+    /// A file of replies, or the folder of a run.
+    pub path: PathBuf,
+}
+
+/// A quantised model in a file.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GgufEntry {
+    pub path: PathBuf,
+    #[serde(default)]
+    pub temperature: Option<f64>,
+    #[serde(default)]
+    pub top_p: Option<f64>,
+    /// Of one answer.
+    #[serde(default = "max_tokens")]
+    pub max_tokens: u32,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn concurrent() -> u32 {
+    8
 }
 
 fn max_tokens() -> u32 {
@@ -60,7 +143,7 @@ fn max_tokens() -> u32 {
 }
 
 fn timeout_s() -> f64 {
-    120.0
+    300.0
 }
 
 fn retries() -> u32 {
@@ -106,20 +189,36 @@ impl Config {
 
     /// An endpoint by its name, checked, with its key if it has one.
     pub fn endpoint(&self, name: &str) -> Result<(&Endpoint, Option<Secret>), ConfigError> {
-        let Some(endpoint) = self.endpoints.get(name) else {
-            let known: Vec<&str> = self.endpoints.keys().map(String::as_str).collect();
-            let known = if known.is_empty() { "none".into() } else { known.join(", ") };
-            return Err(ConfigError::NoEndpoint { name: name.into(), path: self.path.clone(), known });
-        };
+        let endpoint = self.endpoints.get(name).ok_or_else(|| self.unknown(name))?;
         let wrong = |why| ConfigError::Endpoint { name: name.into(), why };
         endpoint.check().map_err(wrong)?;
         Ok((endpoint, endpoint.key(self.path.parent().unwrap_or(Path::new(""))).map_err(wrong)?))
     }
 }
 
+impl Config {
+    /// The error about a name that stands nowhere.
+    pub(crate) fn unknown(&self, name: &str) -> ConfigError {
+        let known: Vec<&str> =
+            self.endpoints.keys().chain(self.replay.keys()).chain(self.gguf.keys()).map(String::as_str).collect();
+        let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+        ConfigError::NoEndpoint { name: name.into(), path: self.path.clone(), known }
+    }
+
+    /// A path of the configuration: relative ones begin at its folder.
+    pub(crate) fn beside(&self, path: &Path) -> PathBuf {
+        self.path.parent().unwrap_or(Path::new("")).join(path)
+    }
+}
+
 impl Endpoint {
     pub fn timeout(&self) -> Duration {
         Duration::from_secs_f64(self.timeout_s)
+    }
+
+    /// What these tokens cost.
+    pub(crate) fn cost(&self, usage: &Usage) -> f64 {
+        (usage.input_tokens as f64 * self.price_input + usage.output_tokens as f64 * self.price_output) / 1e6
     }
 
     fn check(&self) -> Result<(), String> {
@@ -135,7 +234,17 @@ impl Endpoint {
         if !(self.timeout_s > 0.0 && self.timeout_s <= MAX_TIMEOUT_S) {
             return Err(format!("timeout_s must be above 0 and at most {MAX_TIMEOUT_S}"));
         }
-        for field in ["model", "messages", "stream", "max_tokens"] {
+        let rates = [("requests_per_minute", self.requests_per_minute), ("tokens_per_minute", self.tokens_per_minute)];
+        if let Some((name, _)) = rates.iter().find(|(_, rate)| rate.is_some_and(|rate| !(rate > 0.0 && rate < 1e12))) {
+            return Err(format!("{name} must be above 0"));
+        }
+        if self.concurrent == 0 {
+            return Err("concurrent must be at least 1".into());
+        }
+        if [self.price_input, self.price_output].iter().any(|price| !(0.0..1e9).contains(price)) {
+            return Err("price_input and price_output must be 0 or more".into());
+        }
+        for field in ["model", "messages", "stream", "seed", "max_tokens", "max_completion_tokens"] {
             if self.extra.contains_key(field) {
                 return Err(format!("extra must not set {field:?}"));
             }
@@ -193,7 +302,7 @@ mod tests {
         let (config, _folder) = config(PLAIN);
         let config = config.expect("a configuration");
         let (endpoint, key) = config.endpoint("judge").expect("an endpoint");
-        assert_eq!((endpoint.max_tokens, endpoint.timeout_s, endpoint.retries), (4096, 120.0, 2));
+        assert_eq!((endpoint.max_tokens, endpoint.timeout_s, endpoint.retries), (4096, 300.0, 2));
         assert!(key.is_none() && endpoint.extra.is_empty() && endpoint.temperature.is_none());
     }
 
@@ -210,6 +319,9 @@ mod tests {
             (PLAIN.replace("/v1", "/v1?key=word"), "key_env or key_file"),
             (format!("{PLAIN}timeout_s = 0.0\n"), "timeout_s"),
             (format!("{PLAIN}timeout_s = nan\n"), "timeout_s"),
+            (format!("{PLAIN}requests_per_minute = 0.0\n"), "requests_per_minute"),
+            (format!("{PLAIN}concurrent = 0\n"), "concurrent"),
+            (format!("{PLAIN}price_input = -1.0\n"), "price_input"),
             (format!("{PLAIN}extra = {{ model = \"x\" }}\n"), "extra must not set"),
             (format!("{PLAIN}key_env = \"TILEWRIGHT_NO_SUCH_VARIABLE\"\n"), "not set"),
             (format!("{PLAIN}key_file = \"missing\"\n"), "missing"),

@@ -56,7 +56,7 @@ impl Judge {
         };
         match self.reply(problem, candidate) {
             Ok(reply) => {
-                opinion.tokens = reply.tokens;
+                opinion.tokens = (!reply.usage.estimated).then(|| reply.usage.tokens());
                 opinion.model = plain(&reply.model, MAX_CONCERN);
                 match read(&reply) {
                     Ok(answer) => answer.fill(&mut opinion),
@@ -140,9 +140,10 @@ fn plain(text: &str, length: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Usage;
 
     fn reply(text: &str) -> Reply {
-        Reply { text: text.into(), model: "m".into(), truncated: false, tokens: None }
+        Reply { text: text.into(), model: "m".into(), truncated: false, usage: Usage::default() }
     }
 
     const GOOD: &str = r#"{"implements": true, "omitted": [], "delegated": [], "hard_coded": [], "text": "fine"}"#;

@@ -4,9 +4,14 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tilewright_contract::BaselineKind;
 
 use crate::commands;
 use crate::output::OutputError;
+
+mod generate;
+
+pub(crate) use generate::{AuthorArgs, BudgetArgs, FeedbackArg, GenerateArgs, HardwareArg, UntilArg};
 
 /// From a PyTorch module to a Triton kernel you can trust.
 #[derive(Debug, Parser)]
@@ -22,6 +27,11 @@ enum Command {
     ///
     /// Exit status: 0 accepted, 1 not accepted, 2 usage, 3 not decided through no fault of the candidate.
     Verify(Box<VerifyArgs>),
+    /// Write a Triton kernel for a PyTorch module: ask an author, verify, tell it what came out, keep the best
+    ///
+    /// Prints the best accepted file. Everything is kept in a folder; the same command with the same --out goes on after a
+    /// kill. Exit status: 0 a candidate is accepted, 1 none is, 2 usage, 3 not decided through no fault of a candidate.
+    Generate(Box<GenerateArgs>),
     /// List everything that a candidate's launches do wrong with memory, and what each launch costs
     ///
     /// Runs in the emulator, over the problem's cases and value regimes. Unlike `verify` it goes on after a mistake, and it
@@ -125,6 +135,16 @@ pub(crate) enum BaselineArg {
     Compile,
     /// torch.compile that tries configurations of its kernels: minutes for a problem
     MaxAutotune,
+}
+
+impl BaselineArg {
+    pub(crate) fn kind(self) -> BaselineKind {
+        match self {
+            Self::Eager => BaselineKind::Eager,
+            Self::Compile => BaselineKind::Compile,
+            Self::MaxAutotune => BaselineKind::MaxAutotune,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -362,6 +382,7 @@ impl Cli {
     pub(crate) fn run(self) -> ExitCode {
         let outcome = match self.command {
             Command::Verify(args) => commands::verify::run(&args),
+            Command::Generate(args) => commands::generate::run(&args),
             Command::Sanitize(args) => commands::sanitize::run(&args),
             Command::Run(args) => commands::run::run(&args),
             Command::Audit(args) => commands::audit::run(&args),

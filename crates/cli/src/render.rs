@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use comfy_table::{CellAlignment, Table, presets};
 use owo_colors::{OwoColorize, Stream, Style};
 use tilewright_contract::{
-    BaselineTime, Fault, Metrics, Opinion, OpinionAnswer, ProfileOutcome, Resources, Timing, Trust, Verdict,
+    BaselineTime, Fault, Metrics, Opinion, OpinionAnswer, ProfileOutcome, Resources, Timing, Trust, Verdict, VerdictKind,
 };
 use tilewright_verify::arch_name;
 
@@ -111,12 +111,22 @@ fn opinion(opinion: &Opinion) -> String {
 }
 
 fn headline(verdict: &Verdict) -> String {
-    let style = match verdict.fault {
+    let style = style(verdict.fault);
+    verdict.verdict.name().if_supports_color(Stream::Stdout, |name| name.style(style)).to_string()
+}
+
+/// A verdict's name for standard error, padded to one width.
+pub(crate) fn kind(kind: VerdictKind) -> String {
+    let style = style(kind.fault());
+    format!("{:<14}", kind.name()).if_supports_color(Stream::Stderr, |name| name.style(style)).to_string()
+}
+
+fn style(fault: Fault) -> Style {
+    match fault {
         Fault::None => Style::new().green().bold(),
         Fault::Candidate => Style::new().red().bold(),
         Fault::Problem | Fault::Infrastructure => Style::new().yellow().bold(),
-    };
-    verdict.verdict.name().if_supports_color(Stream::Stdout, |name| name.style(style)).to_string()
+    }
 }
 
 fn circumstances(verdict: &Verdict) -> String {
@@ -208,7 +218,7 @@ pub(crate) fn seconds(seconds: f64) -> String {
 
 /// Foreign text on a terminal. A control character could rewrite what stands above, and a line of its own could look
 /// like a verdict.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let clean = |c: char| match c {
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => ' ',
         c if c.is_control() => ' ',

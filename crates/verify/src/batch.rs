@@ -124,10 +124,15 @@ fn one<T>(verifier: &Verifier, problem: &Problem, task: &Task<T>) -> Verdict {
         Ok(source) => source,
         Err(error) => return failed(verifier, problem, file, &[], format!("failed to read the candidate: {error}")),
     };
-    catch_unwind(AssertUnwindSafe(|| verifier.verify(problem, file, &source))).unwrap_or_else(|panic| {
+    surely(verifier, problem, file, &source)
+}
+
+/// The verdict on a candidate, also where verifying it finds a bug of ours.
+pub fn surely(verifier: &Verifier, problem: &Problem, file: &Path, source: &[u8]) -> Verdict {
+    catch_unwind(AssertUnwindSafe(|| verifier.verify(problem, file, source))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-        failed(verifier, problem, file, &source, format!("a bug in Tilewright: {text}"))
+        failed(verifier, problem, file, source, format!("a bug in Tilewright: {text}"))
     })
 }
 

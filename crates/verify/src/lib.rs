@@ -26,7 +26,7 @@ mod target;
 mod timing;
 mod weights;
 
-pub use batch::{Group, Task, Width, batch, serve};
+pub use batch::{Group, Task, Width, batch, serve, surely};
 pub use build::kernel_name;
 pub use launch::{BindError, Bound, Fill, Given, GivenTensor, Launched, Launching, bind, integer, launch};
 pub use log::{Log, LogError};

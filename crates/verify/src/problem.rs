@@ -82,6 +82,12 @@ impl Problem {
         })
     }
 
+    /// The verdict that every candidate gets because of the problem or of this machine, and why.
+    pub fn trouble(&self) -> Option<(VerdictKind, String)> {
+        let stop = self.oracle.as_ref().err()?;
+        Some((stop.kind, stop.reasons.first().map(|reason| reason.message.clone()).unwrap_or_default()))
+    }
+
     /// Starts the process that times the reference, on the inputs that candidates are timed on.
     fn start_baseline(&self, verifier: &Verifier, lane: &Lane) -> Result<Option<Baseline>, StageError> {
         let Some((case, file)) = self.oracle.as_ref().ok().and_then(|set| Some((set.data.cases.first()?, &set.file)))

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
         probe.map_err(|error| usage(format!("--html {path}: {error}")))?;
     }
     let start = Instant::now();
-    let Session { verifier, torch, triton } = session::start(options.clone(), &args.common)?;
+    let Session { verifier, torch, triton, .. } = session::start(options.clone(), &args.common)?;
     let setting = setting(&options, torch, triton);
     let bar = session::progress(selection.entries.len())?;
     let jobs = session::jobs(args.jobs);

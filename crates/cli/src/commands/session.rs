@@ -19,6 +19,7 @@ use crate::args::{Common, RunArgs};
 /// A verifier, and the versions of what is behind it.
 pub(crate) struct Session {
     pub(crate) verifier: Verifier,
+    pub(crate) stage: Stage,
     pub(crate) torch: String,
     pub(crate) triton: String,
 }
@@ -32,7 +33,7 @@ pub(crate) struct Versions {
 /// Starts the zygote; seconds.
 pub(crate) fn start(options: Options, common: &Common) -> anyhow::Result<Session> {
     let (stage, Versions { torch, triton }) = stage(options.strict, options.timeout, common)?;
-    Ok(Session { verifier: Verifier::new(stage, options), torch, triton })
+    Ok(Session { verifier: Verifier::new(stage.clone(), options), stage, torch, triton })
 }
 
 /// The stages behind a zygote, with no job of a candidate longer than `timeout`.

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use anyhow::Context;
 use camino::Utf8Path;
 use tilewright_author::{Client, Config, Judge};
-use tilewright_contract::{BaselineKind, Verdict};
+use tilewright_contract::Verdict;
 use tilewright_verify::{Group, Log, LogError, Mode, Problem, Verifier, batch, digest};
 
 use super::{session, stream, usage};
-use crate::args::{BaselineArg, ModeArg, VerifyArgs};
+use crate::args::{ModeArg, VerifyArgs};
 use crate::{output, render};
 
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
         run.target = format!("cuda:{first}");
     }
     let mut options = session::options(&run, &args.profiles, mode, keep)?;
-    options.timing = (!args.untimed).then(|| args.baselines.iter().map(|&baseline| kind(baseline)).collect());
+    options.timing = (!args.untimed).then(|| args.baselines.iter().map(|&baseline| baseline.kind()).collect());
     args.problem.as_ref().map_or(Ok(()), |problem| session::check_file(problem, "problem"))?;
     session::confirm(if args.confirm { 1.0 } else { 0.0 }, &mut options)?;
     if args.batch.is_none() && (args.resume.is_some() || args.jobs.is_some()) {
@@ -79,14 +79,6 @@ impl<'a> Work<'a> {
                 Ok(Self::One { problem, candidate, source: session::read_file(candidate, "candidate")? })
             }
         }
-    }
-}
-
-fn kind(baseline: BaselineArg) -> BaselineKind {
-    match baseline {
-        BaselineArg::Eager => BaselineKind::Eager,
-        BaselineArg::Compile => BaselineKind::Compile,
-        BaselineArg::MaxAutotune => BaselineKind::MaxAutotune,
     }
 }
 

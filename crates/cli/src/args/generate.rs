@@ -1,0 +1,132 @@
+//! Options of the commands that write candidates.
+
+use std::num::NonZeroU32;
+use std::str::FromStr;
+
+use camino::Utf8PathBuf;
+use clap::{Args, ValueEnum};
+
+use super::{BaselineArg, Common, RunArgs, parse_seconds};
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    /// Problem file in KernelBench format: Model, get_inputs, get_init_inputs
+    pub(crate) problem: Utf8PathBuf,
+    /// Conversations, none of which knows of the others: best of N
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) n: u32,
+    /// Turns of each conversation: the first answer, then repairs and improvements by what the verifier says
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+    #[command(flatten)]
+    pub(crate) author: AuthorArgs,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Who writes, how it is told what came out, and how that is verified.
+#[derive(Debug, Args)]
+pub(crate) struct AuthorArgs {
+    /// offline: kernels by rule, without a model; a name in tilewright.toml; or replay:PATH, a recording or an earlier run
+    #[arg(long, value_name = "NAME", default_value = "offline")]
+    pub(crate) author: String,
+    /// File with the endpoints [default: $TILEWRIGHT_CONFIG, ./tilewright.toml, the one in the user's configuration folder]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<Utf8PathBuf>,
+    /// Hardware that the kernels are for in the end: a model is told its constraints
+    #[arg(long = "for", value_enum, value_name = "HARDWARE", default_value_t = HardwareArg::Cuda)]
+    pub(crate) hardware: HardwareArg,
+    /// How a model is told a verdict
+    #[arg(long, value_enum, value_name = "STYLE", default_value_t = FeedbackArg::Coach)]
+    pub(crate) feedback: FeedbackArg,
+    /// Turns that a model is shown whole; older ones in a line each
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) window: u32,
+    /// Folder with prompts of your own, in place of those of the same name: see docs/guides/generate.md
+    #[arg(long, value_name = "DIR")]
+    pub(crate) prompts: Option<Utf8PathBuf>,
+    /// Precision profile, by name or as a TOML file; repeat for several, the first one decides
+    #[arg(long = "profile", value_name = "NAME", default_value = "tilewright-1")]
+    pub(crate) profiles: Vec<String>,
+    /// Time accepted candidates against the reference run so; repeat for several, the first one counts. On a GPU only
+    #[arg(long = "baseline", value_enum, value_name = "KIND", default_value = "eager")]
+    pub(crate) baselines: Vec<BaselineArg>,
+    /// Time nothing
+    #[arg(long, conflicts_with = "baselines")]
+    pub(crate) untimed: bool,
+    /// Candidates written and verified at the same time [default: number of cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroU32>,
+    /// Folder of the run; one that exists goes on [default: generated/PROBLEM, with a number if there is one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<Utf8PathBuf>,
+}
+
+/// What ends a run before its plan does.
+#[derive(Debug, Args)]
+pub(crate) struct BudgetArgs {
+    /// accepted: the first accepted candidate; 1.5x: one that is as many times faster than the baseline; all: nothing
+    /// [default: accepted on a CPU, all on a GPU]
+    #[arg(long, value_name = "RULE")]
+    pub(crate) until: Option<UntilArg>,
+    /// Tokens of questions and answers together
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+    /// Candidates verified
+    #[arg(long, value_name = "N")]
+    pub(crate) max_verdicts: Option<u64>,
+    /// Seconds of this command; what is under way is finished
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) max_time: Option<f64>,
+    /// Money, in the currency of the endpoint's prices
+    #[arg(long, value_name = "AMOUNT")]
+    pub(crate) max_cost: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HardwareArg {
+    /// NVIDIA GPUs
+    Cuda,
+    /// Ascend NPUs, through Triton-Ascend; verified on a CPU or a GPU, and screened for what Triton-Ascend refuses
+    Ascend,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FeedbackArg {
+    /// The whole verdict
+    Json,
+    /// Verdict, reasons, figures
+    Compact,
+    /// RESULT, WHY, PERFORMANCE, PER-KERNEL TIME, NEXT STEP
+    Coach,
+    /// One line
+    Line,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum UntilArg {
+    Accepted,
+    Speedup(f64),
+    All,
+}
+
+impl FromStr for UntilArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "accepted" => return Ok(Self::Accepted),
+            "all" => return Ok(Self::All),
+            _ => {}
+        }
+        let factor = text.strip_suffix('x').and_then(|number| number.parse::<f64>().ok());
+        match factor.filter(|factor| factor.is_finite() && *factor > 0.0) {
+            Some(factor) => Ok(Self::Speedup(factor)),
+            None => Err("give accepted, all, or a speedup such as 1.5x".into()),
+        }
+    }
+}

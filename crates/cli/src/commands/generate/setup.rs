@@ -1,0 +1,176 @@
+//! From arguments to a run that is ready to go.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use camino::{Utf8Path, Utf8PathBuf};
+use tilewright_author::{Author, Conversation, Goal, Hardware, Model, Offline, Style};
+use tilewright_contract::CandidateId;
+use tilewright_search::{Folder, FolderError, Limits, Plan, Report, Run, RunError, Settings, Tree, Until, Verifying};
+use tilewright_verify::{Device, LogError, Mode, Options, Problem, Verifier, digest};
+
+use super::Live;
+use crate::args::{AuthorArgs, BudgetArgs, Common, FeedbackArg, HardwareArg, RunArgs, UntilArg};
+use crate::commands::{session, usage};
+
+/// What commands that write candidates are asked for.
+pub(crate) struct Setup<'a> {
+    pub(crate) problem: &'a Utf8Path,
+    pub(crate) author: &'a AuthorArgs,
+    pub(crate) budget: &'a BudgetArgs,
+    pub(crate) run: &'a RunArgs,
+    pub(crate) common: &'a Common,
+    /// Turns that a model is shown whole.
+    pub(crate) window: u32,
+    /// Candidates that an author who lists them is asked for.
+    pub(crate) wanted: u32,
+}
+
+/// All that a run needs. The folder is locked, and the processes are up.
+pub(crate) struct Prepared {
+    pub(crate) out: Utf8PathBuf,
+    problem_path: Utf8PathBuf,
+    text: String,
+    author: Box<dyn Author>,
+    verifier: Verifier,
+    problem: Problem,
+    hardware: Hardware,
+    settings: Settings,
+    folder: Folder,
+    tree: Tree,
+    limits: Limits,
+    jobs: usize,
+}
+
+impl Setup<'_> {
+    pub(crate) fn prepare(&self) -> anyhow::Result<Prepared> {
+        let bytes = session::read_file(self.problem, "problem")?;
+        let text = String::from_utf8(bytes).map_err(|_| usage(format!("{} is not UTF-8", self.problem)))?;
+        let mut options = session::options(self.run, &self.author.profiles, Mode::Replay, None)?;
+        options.timing = (!self.author.untimed).then(|| self.author.baselines.iter().map(|&kind| kind.kind()).collect());
+        let model = self.model()?;
+        let hardware = match self.author.hardware {
+            HardwareArg::Cuda => Hardware::Cuda,
+            HardwareArg::Ascend => Hardware::Ascend,
+        };
+        let mut settings = self.settings(&text, &options, hardware);
+        let out = self.out()?;
+        let (folder, tree) = Folder::open(out.as_std_path(), &mut settings, text.as_bytes()).map_err(folder_error)?;
+        options.seed = settings.seed;
+        let limits = self.limits(options.device);
+        let session::Session { verifier, stage, .. } = session::start(options, self.common)?;
+        let problem = verifier.load(self.problem.as_std_path());
+        let author = match model {
+            Some(model) => model,
+            None => Box::new(Offline::new(stage, self.wanted)),
+        };
+        Ok(Prepared {
+            out,
+            problem_path: self.problem.to_owned(),
+            text,
+            author,
+            verifier,
+            problem,
+            hardware,
+            settings,
+            folder,
+            tree,
+            limits,
+            jobs: session::jobs(self.author.jobs),
+        })
+    }
+
+    /// The language model that is asked; none for the offline author.
+    fn model(&self) -> anyhow::Result<Option<Box<dyn Author>>> {
+        let name = &self.author.author;
+        if name == OFFLINE {
+            return Ok(None);
+        }
+        if let Some(folder) = self.author.prompts.as_ref().filter(|folder| !folder.is_dir()) {
+            return Err(usage(format!("--prompts {folder}: there is no such folder")));
+        }
+        let chat = tilewright_author::chat(name, self.author.config.as_deref().map(Utf8Path::as_std_path))
+            .map_err(|error| usage(format!("--author {name}: {error}")))?;
+        let conversation = Conversation {
+            style: match self.author.feedback {
+                FeedbackArg::Json => Style::Json,
+                FeedbackArg::Compact => Style::Compact,
+                FeedbackArg::Coach => Style::Coach,
+                FeedbackArg::Line => Style::Line,
+            },
+            window: self.window as usize,
+            prompts: self.author.prompts.as_ref().map(|folder| folder.as_std_path().to_owned()),
+        };
+        Ok(Some(Box::new(Model::new(chat, conversation))))
+    }
+
+    fn settings(&self, text: &str, options: &Options, hardware: Hardware) -> Settings {
+        Settings {
+            schema: Settings::SCHEMA.into(),
+            problem: CandidateId { path: self.problem.to_string(), digest: digest(text.as_bytes()) },
+            author: self.author.author.clone(),
+            goal: Goal { hardware, target: options.target.clone(), device: options.device.to_string() },
+            profiles: options.profiles.iter().map(|profile| format!("{}/{}", profile.name, profile.version)).collect(),
+            trials: options.trials,
+            seed: options.seed,
+        }
+    }
+
+    /// The asked folder, or the first that is free.
+    fn out(&self) -> anyhow::Result<Utf8PathBuf> {
+        if let Some(out) = &self.author.out {
+            return Ok(out.clone());
+        }
+        let stem = self.problem.file_stem().unwrap_or("problem");
+        let names = std::iter::once(stem.to_owned()).chain((2..).map(|number| format!("{stem}-{number}")));
+        let mut free = names.map(|name| Utf8Path::new("generated").join(name)).filter(|path| !path.exists());
+        free.next().context("failed to find a name for the run's folder")
+    }
+
+    fn limits(&self, device: Device) -> Limits {
+        let until = match (self.budget.until, device) {
+            (Some(UntilArg::Accepted), _) | (None, Device::Cpu) => Until::Accepted,
+            (Some(UntilArg::Speedup(factor)), _) => Until::Speedup(factor),
+            (Some(UntilArg::All), _) | (None, Device::Cuda(_)) => Until::All,
+        };
+        Limits {
+            until,
+            tokens: self.budget.max_tokens,
+            verdicts: self.budget.max_verdicts,
+            time: self.budget.max_time.map(Duration::from_secs_f64),
+            money: self.budget.max_cost,
+        }
+    }
+}
+
+/// As users call the author that needs no model.
+const OFFLINE: &str = "offline";
+
+impl Prepared {
+    pub(crate) fn go(self, plan: Plan) -> anyhow::Result<(Tree, Report)> {
+        let live = Live::new(&self.tree)?;
+        let checker = Verifying { verifier: &self.verifier, problem: &self.problem, hardware: self.hardware };
+        let run = Run {
+            problem: Path::new(self.problem_path.as_str()),
+            text: &self.text,
+            author: self.author.as_ref(),
+            checker: &checker,
+            settings: &self.settings,
+            plan,
+            limits: self.limits,
+            jobs: self.jobs,
+            watch: &|event| live.hear(event),
+        };
+        let outcome = run.go(self.folder, self.tree);
+        live.end();
+        outcome.map_err(|RunError::Folder(error)| folder_error(error))
+    }
+}
+
+fn folder_error(error: FolderError) -> anyhow::Error {
+    match error {
+        FolderError::Io { .. } | FolderError::Log(LogError::Io(..)) => error.into(),
+        other => usage(other.to_string()),
+    }
+}

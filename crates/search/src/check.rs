@@ -1,0 +1,44 @@
+use std::path::Path;
+
+use tilewright_author::Hardware;
+use tilewright_contract::{Verdict, VerdictKind};
+use tilewright_verify::{Problem, Verifier, digest, surely};
+
+/// Gives verdicts.
+pub trait Checker: Sync {
+    /// The verdict on a candidate with this text. Never fails: whatever happens is in the verdict.
+    fn check(&self, file: &Path, source: &str) -> Verdict;
+
+    /// Equal for candidates that are the same but for names and layout.
+    fn form(&self, source: &str) -> String {
+        digest(source.as_bytes())
+    }
+
+    /// Why no candidate can be verified, if that is known.
+    fn trouble(&self) -> Option<(VerdictKind, String)> {
+        None
+    }
+}
+
+/// A verifier with the problem that it verifies against.
+pub struct Verifying<'a> {
+    pub verifier: &'a Verifier,
+    pub problem: &'a Problem,
+    /// What the candidates are for in the end; advice about it goes into the findings.
+    pub hardware: Hardware,
+}
+
+impl Checker for Verifying<'_> {
+    fn check(&self, file: &Path, source: &str) -> Verdict {
+        let mut verdict = surely(self.verifier, self.problem, file, source.as_bytes());
+        if self.hardware == Hardware::Ascend {
+            // A file that cannot be read has a verdict that says so.
+            verdict.findings.extend(tilewright_screen::ascend(source.as_bytes()).unwrap_or_default());
+        }
+        verdict
+    }
+
+    fn trouble(&self) -> Option<(VerdictKind, String)> {
+        self.problem.trouble()
+    }
+}

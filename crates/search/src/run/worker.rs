@@ -1,0 +1,181 @@
+//! One candidate: asked for, written down, verified, written down.
+
+use tilewright_author::{Answer, AuthorError, Request};
+use tilewright_contract::{Verdict, VerdictKind};
+use tilewright_verify::digest;
+
+use super::{Event, Shared, State};
+use crate::{Checked, FolderError, Node, Planned, Stop};
+
+/// Failures in a row after which there is no hope.
+const MAX_FAILURES: u32 = 3;
+
+impl Shared<'_> {
+    pub(super) fn work(&self, planned: Planned) {
+        let known = self.state().tree.nodes.get(&planned.sample).map(|node| node.answer.source.clone());
+        let source = match known {
+            Some(source) => source,
+            None => match self.ask(planned) {
+                Some(answer) => answer.source,
+                None => return,
+            },
+        };
+        if let Ok(source) = source {
+            self.check(planned.sample, &source);
+        }
+    }
+
+    /// An answer, written down. None where there is none.
+    fn ask(&self, planned: Planned) -> Option<Answer> {
+        let Planned { sample, parent } = planned;
+        (self.run.watch)(Event::Asking { sample, parent });
+        let turns = {
+            let state = self.state();
+            let path = parent.map(|parent| state.tree.path(parent)).unwrap_or_default();
+            self.run.plan.turns(&path).into_iter().map(Node::turn).collect::<Vec<_>>()
+        };
+        let request = Request {
+            problem: self.run.problem,
+            text: self.run.text,
+            goal: &self.run.settings.goal,
+            sample,
+            seed: author_seed(self.run.settings.seed, sample),
+            turns: &turns,
+        };
+        let answer = self.run.author.write(&request, &mut |piece| (self.run.watch)(Event::Piece { sample, piece }));
+        let mut state = self.state();
+        match answer {
+            Ok(answer) => {
+                state.author_failures = 0;
+                if let Err(error) = state.folder.answer(sample, &answer) {
+                    state.error = Some(error);
+                    return None;
+                }
+                let round = state.tree.place(sample).map_or(0, |(round, _)| round);
+                state.tree.nodes.insert(sample, Node { sample, parent, round, answer: answer.clone(), checked: None });
+                drop(state);
+                (self.run.watch)(Event::Answered { sample, answer: &answer });
+                Some(answer)
+            }
+            Err(error) => {
+                state.given_up.insert(sample);
+                state.author_failed(&error);
+                drop(state);
+                if !matches!(error, AuthorError::Exhausted) {
+                    (self.run.watch)(Event::Failed { sample, why: &error.to_string() });
+                }
+                None
+            }
+        }
+    }
+
+    /// A verdict, of its own or of a candidate that is the same, written down.
+    fn check(&self, sample: u64, source: &str) {
+        let form = self.run.checker.form(source);
+        let checked = match self.forms.claim(&form) {
+            Some(other) => {
+                let verdict = self.state().tree.nodes.get(&other).and_then(Node::verdict).cloned();
+                verdict.map(|verdict| Checked { verdict, same_as: Some(other) })
+            }
+            None => {
+                let checked = self.verify(sample, source);
+                if checked.is_none() {
+                    self.forms.give_up(&form);
+                }
+                checked
+            }
+        };
+        let Some(checked) = checked else { return };
+        let own = checked.same_as.is_none();
+        if let Err(error) = self.keep(sample, checked) {
+            self.state().error = Some(error);
+        }
+        if own {
+            // Only now: whoever waits for it looks for the verdict in the tree.
+            self.forms.verified(&form, sample);
+        }
+    }
+
+    /// None where it says nothing about the candidate, or the budget does not allow it.
+    fn verify(&self, sample: u64, source: &str) -> Option<Checked> {
+        let file = {
+            let mut state = self.state();
+            let spent = state.tree.verdicts() as u64 + state.checking;
+            if self.run.limits.verdicts.is_some_and(|most| spent >= most) {
+                state.stop.get_or_insert(Stop::Verdicts);
+                return None;
+            }
+            state.checking += 1;
+            state.folder.candidate(sample)
+        };
+        let verdict = self.run.checker.check(&file, source);
+        let mut state = self.state();
+        state.checking -= 1;
+        match verdict.verdict {
+            VerdictKind::ProblemDefect => {
+                state.stop = Some(Stop::Problem(cause(&verdict)));
+                None
+            }
+            VerdictKind::Infrastructure => {
+                state.given_up.insert(sample);
+                state.checker_failures += 1;
+                if state.checker_failures >= MAX_FAILURES {
+                    state.stop = Some(Stop::Infrastructure(cause(&verdict)));
+                }
+                drop(state);
+                (self.run.watch)(Event::Failed { sample, why: &cause(&verdict) });
+                None
+            }
+            _ => {
+                state.checker_failures = 0;
+                Some(Checked { verdict, same_as: None })
+            }
+        }
+    }
+
+    fn keep(&self, sample: u64, checked: Checked) -> Result<(), FolderError> {
+        let best = {
+            let mut state = self.state();
+            state.folder.checked(sample, &checked)?;
+            if let Some(node) = state.tree.nodes.get_mut(&sample) {
+                node.checked = Some(checked);
+            }
+            state.tree.best().map(|node| node.sample)
+        };
+        let best = self.write_best(best)?;
+        let node = self.state().tree.nodes.get(&sample).cloned();
+        if let Some(node) = &node {
+            (self.run.watch)(Event::Checked { node, best });
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    fn author_failed(&mut self, error: &AuthorError) {
+        self.author_failures += 1;
+        let stop = match error {
+            AuthorError::Exhausted => Stop::Exhausted,
+            AuthorError::Problem(why) => Stop::Problem(why.clone()),
+            error if !error.may_pass() || self.author_failures >= MAX_FAILURES => Stop::Author(error.to_string()),
+            _ => return,
+        };
+        self.stop.get_or_insert(stop);
+    }
+}
+
+/// What keeps a run from beginning.
+pub(super) fn trouble(kind: VerdictKind, why: String) -> Stop {
+    if kind == VerdictKind::ProblemDefect { Stop::Problem(why) } else { Stop::Infrastructure(why) }
+}
+
+fn cause(verdict: &Verdict) -> String {
+    verdict.reasons.first().map_or_else(|| verdict.verdict.name().into(), |reason| reason.message.clone())
+}
+
+/// A seed that tells nothing about the secret one.
+fn author_seed(seed: u64, sample: u64) -> u64 {
+    let digest = digest(format!("author {seed} {sample}").as_bytes());
+    let hex = digest.rsplit(':').next().and_then(|hex| hex.get(..16)).unwrap_or_default();
+    u64::from_str_radix(hex, 16).unwrap_or(sample)
+}

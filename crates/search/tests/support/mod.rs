@@ -1,0 +1,128 @@
+//! A checker and an author that need no GPU, no Python and no model.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use tilewright_author::{Answer, Author, AuthorError, Goal, Hardware, Listener, NoCode, Request, Usage};
+use tilewright_contract::{CandidateId, Target, Verdict, VerdictKind};
+use tilewright_search::{Checker, Event, Folder, Limits, Plan, Report, Run, Settings, Tree};
+
+/// A verdict of this kind; with a speedup, a timed one.
+pub fn verdict(kind: VerdictKind, speedup: Option<f64>) -> Verdict {
+    let estimate = |value: f64| json!({"value": value, "low": value * 0.95, "high": value * 1.05});
+    let timing = speedup.map(|speedup| {
+        json!({"device_us": estimate(10.0), "warm_us": estimate(9.0), "calls": 10, "overhead_us": 1.0, "launches": [],
+            "baselines": [{"baseline": "eager", "device_us": estimate(10.0 * speedup), "calls": 10, "graph": true,
+                "speedup": estimate(speedup)}]})
+    });
+    serde_json::from_value(json!({
+        "schema": Verdict::SCHEMA, "verdict": kind.name(), "fault": kind.fault(), "target": "cpu", "arch": null, "trust": "replay",
+        "problem": {"path": "p.py", "digest": "p"}, "candidate": {"path": "c.py", "digest": "c"}, "profiles": {},
+        "reasons": [{"code": "values", "message": "because"}], "resources": {}, "timing": timing, "stages": [], "weights": null,
+    }))
+    .expect("a verdict")
+}
+
+/// Reads the verdict off the candidate: `kind` or `accepted SPEEDUP`.
+#[derive(Default)]
+pub struct Reader {
+    pub checks: AtomicUsize,
+    /// The texts that were verified, in order.
+    pub seen: Mutex<Vec<String>>,
+    pub pause: Duration,
+}
+
+impl Checker for Reader {
+    fn check(&self, _: &Path, source: &str) -> Verdict {
+        self.checks.fetch_add(1, Ordering::SeqCst);
+        self.seen.lock().expect("the texts").push(source.to_owned());
+        std::thread::sleep(self.pause);
+        let mut words = source.split_whitespace();
+        let name = words.next().unwrap_or_default();
+        let kind = VerdictKind::ALL.into_iter().find(|kind| kind.name() == name).expect("a kind of verdict");
+        verdict(kind, words.next().and_then(|word| word.parse().ok()))
+    }
+}
+
+/// Writes what a function says, from the number of the candidate and the verdicts before it.
+pub struct Writer<F>(pub F);
+
+/// What a [`Writer`] may say.
+pub enum Said {
+    Code(String),
+    NoCode,
+    Nothing(AuthorError),
+}
+
+impl<F: Fn(&Request<'_>) -> Said + Send + Sync> Author for Writer<F> {
+    fn name(&self) -> &str {
+        "writer"
+    }
+
+    fn write(&self, request: &Request<'_>, _: &mut Listener<'_>) -> Result<Answer, AuthorError> {
+        let source = match (self.0)(request) {
+            Said::Code(source) => Ok(source),
+            Said::NoCode => Err(NoCode::NoBlock),
+            Said::Nothing(error) => return Err(error),
+        };
+        Ok(Answer {
+            variant: format!("answer {}", request.sample),
+            source,
+            notes: Vec::new(),
+            messages: Vec::new(),
+            reply: String::new(),
+            truncated: false,
+            usage: Usage { input_tokens: 10, output_tokens: 5, cost: 0.5, ..Usage::default() },
+        })
+    }
+}
+
+pub fn settings() -> Settings {
+    Settings {
+        schema: Settings::SCHEMA.into(),
+        problem: CandidateId { path: "p.py".into(), digest: "p".into() },
+        author: "writer".into(),
+        goal: Goal {
+            hardware: Hardware::Cuda,
+            target: Target { backend: "cuda".into(), arch: "90".into(), warp_size: 32 },
+            device: "cpu".into(),
+        },
+        profiles: vec!["tilewright-1/1".into()],
+        trials: 3,
+        seed: 7,
+    }
+}
+
+/// A run with all that it needs.
+pub struct Setting {
+    pub folder: PathBuf,
+    pub plan: Plan,
+    pub limits: Limits,
+    pub jobs: usize,
+}
+
+impl Setting {
+    pub fn go(&self, author: &dyn Author, checker: &dyn Checker) -> (Tree, Report) {
+        self.heard(author, checker, &|_| {})
+    }
+
+    pub fn heard(&self, author: &dyn Author, checker: &dyn Checker, watch: &(dyn Fn(Event<'_>) + Sync)) -> (Tree, Report) {
+        let mut settings = settings();
+        let (folder, tree) = Folder::open(&self.folder, &mut settings, b"the problem").expect("a folder");
+        let run = Run {
+            problem: Path::new("p.py"),
+            text: "the problem",
+            author,
+            checker,
+            settings: &settings,
+            plan: self.plan,
+            limits: self.limits,
+            jobs: self.jobs,
+            watch,
+        };
+        run.go(folder, tree).expect("a run")
+    }
+}

@@ -30,7 +30,7 @@ fn each_conversation_hears_what_became_of_its_own_candidates() {
         if request.sample == 1 { Said::NoCode } else { code(format!("incorrect {} {told:?}", request.sample)) }
     });
     let (tree, report) = setting.go(&author, &Reader::default());
-    assert_eq!((report.stop, report.best, report.exit_code()), (Stop::Done, None, 1));
+    assert_eq!((report.stop.clone(), report.best, report.exit_code()), (Stop::Done, None, 1));
     let source = |sample: u64| tree.nodes[&sample].answer.source.clone().unwrap();
     assert_eq!(source(3), "incorrect 3 [\"incorrect 0 []\"]");
     assert_eq!(source(4), "incorrect 4 [\"none\"]");

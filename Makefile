@@ -10,9 +10,12 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: venv build ## Build everything and verify the example candidate on this machine's CPU
-	@echo "== verify: examples/softmax_linear_triton.py against examples/softmax_linear.py"
-	$(BIN) verify examples/softmax_linear.py examples/softmax_linear_triton.py
+demo: venv build ## Build everything, write a kernel for an example module and verify it, on this machine's CPU
+	@rm -rf generated/demo
+	@echo "== generate: a kernel for examples/softmax_linear.py"
+	$(BIN) generate examples/softmax_linear.py --out generated/demo
+	@echo "== verify: once more, under other seeds"
+	$(BIN) verify examples/softmax_linear.py generated/demo/best.py
 
 .PHONY: test
 test: venv lint reference-check test-rust test-python ## Everything that CI runs: lints, Rust and Python tests, end to end

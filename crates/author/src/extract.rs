@@ -147,7 +147,8 @@ impl Block<'_> {
 
 /// Code that stands in the answer without fences.
 fn bare(text: &str, truncated: bool) -> Result<Extracted, NoCode> {
-    let starts = |line: &&str| ["import ", "from ", "@triton", "class ", "def "].iter().any(|word| line.starts_with(word));
+    let starts =
+        |line: &&str| ["import ", "from ", "@triton", "class ", "def "].iter().any(|word| line.starts_with(word));
     let first = text.lines().position(|line| starts(&line));
     let (Some(first), true) = (first, text.contains(CLASS)) else {
         return Err(if truncated { NoCode::Truncated } else { NoCode::NoBlock });
@@ -192,7 +193,10 @@ mod tests {
             format!("```bash\nclass ModelNew\n```\n```python\n{FILE}```\n```text\nclass ModelNew out\n```"),
             FILE.to_owned(),
             format!("Sure, here it is.\n{FILE}"),
-            format!("1. so:\n\n   ```python\n{}   ```\n", FILE.lines().map(|l| format!("   {l}\n")).collect::<String>()),
+            format!(
+                "1. so:\n\n   ```python\n{}   ```\n",
+                FILE.lines().map(|l| format!("   {l}\n")).collect::<String>()
+            ),
             format!("```python\r\n{}```", FILE.replace('\n', "\r\n")),
         ] {
             assert_eq!(source(&reply), FILE, "{reply}");
@@ -235,7 +239,17 @@ mod tests {
     fn any_text_gives_code_or_a_reason() {
         use proptest::prelude::*;
         let pieces = prop::sample::select(vec![
-            "```", "```python\n", "~~~", "\n", "<think>", "</think>", "class ModelNew", "@triton.jit", "é", " ", "x\r\n",
+            "```",
+            "```python\n",
+            "~~~",
+            "\n",
+            "<think>",
+            "</think>",
+            "class ModelNew",
+            "@triton.jit",
+            "é",
+            " ",
+            "x\r\n",
         ]);
         proptest!(|(pieces in prop::collection::vec(pieces, 0..30), truncated: bool)| {
             if let Ok(found) = extract(&pieces.concat(), truncated) {

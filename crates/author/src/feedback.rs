@@ -154,7 +154,8 @@ fn failing(verdict: &Verdict) -> Option<&Metrics> {
 fn seen(out: &mut String, verdict: &Verdict) {
     for finding in verdict.findings.iter().filter(|finding| finding.tier == Tier::Advice).take(MAX_REASONS) {
         let help = finding.help.as_deref().map(|help| format!(": {help}")).unwrap_or_default();
-        let _ = writeln!(out, "- line {}: {}{}", finding.line, cut(&finding.message, MAX_REASON), cut(&help, MAX_REASON));
+        let _ =
+            writeln!(out, "- line {}: {}{}", finding.line, cut(&finding.message, MAX_REASON), cut(&help, MAX_REASON));
     }
 }
 

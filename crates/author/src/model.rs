@@ -26,6 +26,14 @@ impl Author for Model {
             Ok(found) => (Ok(found.source), found.notes),
             Err(why) => (Err(why), Vec::new()),
         };
-        Ok(Answer { variant, source, notes, messages, reply: reply.text, truncated: reply.truncated, usage: reply.usage })
+        Ok(Answer {
+            variant,
+            source,
+            notes,
+            messages,
+            reply: reply.text,
+            truncated: reply.truncated,
+            usage: reply.usage,
+        })
     }
 }

@@ -57,7 +57,8 @@ impl<T: Teacher> Author for Offline<T> {
             none => none.insert(self.teacher.teach(request.problem, request.goal, self.most)?),
         };
         if lesson.candidates.is_empty() {
-            let notes = if lesson.notes.is_empty() { "no kernel for this problem".into() } else { lesson.notes.join("; ") };
+            let notes =
+                if lesson.notes.is_empty() { "no kernel for this problem".into() } else { lesson.notes.join("; ") };
             return Err(AuthorError::Cannot(notes));
         }
         let number = usize::try_from(request.sample).unwrap_or(usize::MAX);

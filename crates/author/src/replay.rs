@@ -45,8 +45,7 @@ impl Replay {
     /// Reads a file of JSON lines, or the one in a run's folder. A last line that a kill tore is left out.
     pub fn open(name: &str, path: &Path) -> Result<Self, ReplayError> {
         let path = if path.is_dir() { path.join(REPLIES) } else { path.to_owned() };
-        let text =
-            std::fs::read_to_string(&path).map_err(|error| ReplayError::Read { path: path.clone(), error })?;
+        let text = std::fs::read_to_string(&path).map_err(|error| ReplayError::Read { path: path.clone(), error })?;
         let mut replies = BTreeMap::new();
         for (number, line) in text.split_inclusive('\n').enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             match recorded(line) {

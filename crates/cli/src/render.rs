@@ -11,7 +11,8 @@ use std::fmt::Write as _;
 use comfy_table::{CellAlignment, Table, presets};
 use owo_colors::{OwoColorize, Stream, Style};
 use tilewright_contract::{
-    BaselineTime, Fault, Metrics, Opinion, OpinionAnswer, ProfileOutcome, Resources, Timing, Trust, Verdict, VerdictKind,
+    BaselineTime, Fault, Metrics, Opinion, OpinionAnswer, ProfileOutcome, Resources, Timing, Trust, Verdict,
+    VerdictKind,
 };
 use tilewright_verify::arch_name;
 

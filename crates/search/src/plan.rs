@@ -76,9 +76,8 @@ fn ends(tree: &Tree) -> impl Iterator<Item = u64> {
 
 impl Selection {
     fn parents(self, tree: &Tree, count: usize) -> Vec<u64> {
-        // What was verified elsewhere adds nothing: its children would be children of the other one.
-        let known: Vec<&Node> =
-            tree.nodes.values().filter(|node| node.is_own() || node.answer.source.is_err()).collect();
+        // Children of a candidate that is the same as another would be children of the other one.
+        let known: Vec<&Node> = tree.distinct().into_iter().filter(|node| tree.is_done(node.sample)).collect();
         if known.is_empty() {
             return Vec::new();
         }
@@ -104,7 +103,9 @@ fn by_ucb(tree: &Tree, known: &[&Node], count: usize, explore: f64) -> Vec<u64> 
         let worth = |index: usize| {
             known[index].reward() / best + explore * (total.ln().max(0.0) / f64::from(visits[index])).sqrt()
         };
-        let Some(index) = (0..known.len()).max_by(|&a, &b| worth(a).total_cmp(&worth(b)).then(b.cmp(&a))) else { break };
+        let Some(index) = (0..known.len()).max_by(|&a, &b| worth(a).total_cmp(&worth(b)).then(b.cmp(&a))) else {
+            break;
+        };
         visits[index] += 1;
         chosen.push(known[index].sample);
     }

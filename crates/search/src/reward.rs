@@ -53,7 +53,7 @@ fn estimated_us(costs: &[LaunchCost]) -> f64 {
 /// Of the elements, under the deciding profile as far as it is known.
 fn right_share(verdict: &Verdict) -> f64 {
     let failing = verdict.profiles.values().find(|outcome| !outcome.pass).map(|outcome| &outcome.metrics);
-    failing.filter(|metrics| metrics.elements > 0).map_or(0.0, |metrics| {
-        1.0 - (metrics.mismatched as f64 / metrics.elements as f64).clamp(0.0, 1.0)
-    })
+    failing
+        .filter(|metrics| metrics.elements > 0)
+        .map_or(0.0, |metrics| 1.0 - (metrics.mismatched as f64 / metrics.elements as f64).clamp(0.0, 1.0))
 }

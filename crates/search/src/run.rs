@@ -33,14 +33,31 @@ pub struct Run<'a> {
 #[derive(Debug, Clone, Copy)]
 pub enum Event<'e> {
     /// So many more are planned.
-    Round { planned: usize },
-    Asking { sample: u64, parent: Option<u64> },
-    Piece { sample: u64, piece: Piece<'e> },
-    Answered { sample: u64, answer: &'e Answer },
+    Round {
+        planned: usize,
+    },
+    Asking {
+        sample: u64,
+        parent: Option<u64>,
+    },
+    Piece {
+        sample: u64,
+        piece: Piece<'e>,
+    },
+    Answered {
+        sample: u64,
+        answer: &'e Answer,
+    },
     /// The author gave nothing.
-    Failed { sample: u64, why: &'e str },
+    Failed {
+        sample: u64,
+        why: &'e str,
+    },
     /// Verified, or known to be the same as another one. `best`: better than all before.
-    Checked { node: &'e Node, best: bool },
+    Checked {
+        node: &'e Node,
+        best: bool,
+    },
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -1,13 +1,13 @@
 //! What a run knows: its settings, and each candidate with where it comes from and what became of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use tilewright_author::{Answer, Goal, Turn, Usage};
 use tilewright_contract::{CandidateId, Verdict, VerdictKind};
 
-use crate::reward::reward;
 use crate::Planned;
+use crate::reward::reward;
 
 /// What a run is about. Changing any of it makes another run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,13 +67,21 @@ impl Tree {
         })
     }
 
-    /// The best accepted candidate; of equals, the one that came first.
+    /// The best accepted candidate; of equals, the one that came first. Of those that are the same, the one that was verified.
     pub fn best(&self) -> Option<&Node> {
-        let accepted = self.nodes.values().filter(|node| node.accepted() && node.is_own());
-        accepted.fold(None, |best: Option<&Node>, node| match best {
+        let accepted = self.distinct().into_iter().filter(|node| node.accepted());
+        let best = accepted.fold(None, |best: Option<&Node>, node| match best {
             Some(best) if best.reward() >= node.reward() => Some(best),
             _ => Some(node),
-        })
+        })?;
+        self.nodes.get(&best.verified_as())
+    }
+
+    /// One of each group of candidates that are the same: the first. Which of them was verified depends on who was faster, and
+    /// nothing that is decided here may.
+    pub fn distinct(&self) -> Vec<&Node> {
+        let mut seen = HashSet::new();
+        self.nodes.values().filter(|node| node.checked.is_none() || seen.insert(node.verified_as())).collect()
     }
 
     /// The turns that led to a candidate and the candidate's own, the oldest first.
@@ -131,6 +139,11 @@ impl Node {
     /// Whether it was verified itself.
     pub fn is_own(&self) -> bool {
         self.checked.as_ref().is_some_and(|checked| checked.same_as.is_none())
+    }
+
+    /// Number of the candidate whose verdict it has.
+    fn verified_as(&self) -> u64 {
+        self.checked.as_ref().and_then(|checked| checked.same_as).unwrap_or(self.sample)
     }
 
     pub fn reward(&self) -> f64 {

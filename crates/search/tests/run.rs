@@ -10,7 +10,7 @@ use tilewright_author::{AuthorError, ChatError};
 use tilewright_search::{Folder, FolderError, Limits, Plan, Selection, Stop, Until, Window};
 
 fn setting(plan: Plan, limits: Limits, jobs: usize) -> (Setting, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
     (Setting { folder: folder.path().join("run"), plan, limits, jobs }, folder)
 }
 
@@ -41,10 +41,12 @@ fn each_conversation_hears_what_became_of_its_own_candidates() {
 
 #[test]
 fn a_run_ends_by_the_rule_that_it_was_given() {
-    let author = || Writer(|request: &tilewright_author::Request<'_>| {
-        let speed = 1.0 + request.sample as f64 / 10.0;
-        code(if request.sample < 2 { format!("incorrect {}", request.sample) } else { format!("accepted {speed}") })
-    });
+    let author = || {
+        Writer(|request: &tilewright_author::Request<'_>| {
+            let speed = 1.0 + request.sample as f64 / 10.0;
+            code(if request.sample < 2 { format!("incorrect {}", request.sample) } else { format!("accepted {speed}") })
+        })
+    };
     let plan = Plan::Chains { n: 10, rounds: 1 };
     for (limits, stop, candidates) in [
         (all(), Stop::Done, 10),
@@ -58,7 +60,16 @@ fn a_run_ends_by_the_rule_that_it_was_given() {
         let (setting, _folder) = setting(plan, limits, 1);
         let (tree, report) = setting.go(&author(), &Reader::default());
         assert_eq!((report.stop.clone(), tree.nodes.len()), (stop, candidates), "{limits:?}");
-        assert_eq!(report.exit_code(), if report.best.is_some() { 0 } else if candidates == 0 { 3 } else { 1 });
+        assert_eq!(
+            report.exit_code(),
+            if report.best.is_some() {
+                0
+            } else if candidates == 0 {
+                3
+            } else {
+                1
+            }
+        );
     }
 }
 
@@ -112,7 +123,8 @@ fn faults_that_are_not_the_candidates_end_a_run_as_such() {
         assert_eq!((report.stop.clone(), report.exit_code(), report.verdicts), (stop, 3, 0));
     }
     let (setting, _folder) = setting(Plan::Chains { n: 8, rounds: 1 }, all(), 2);
-    let cannot = Writer(|_: &tilewright_author::Request<'_>| Said::Nothing(AuthorError::Cannot("no such kernel".into())));
+    let cannot =
+        Writer(|_: &tilewright_author::Request<'_>| Said::Nothing(AuthorError::Cannot("no such kernel".into())));
     let (_, report) = setting.go(&cannot, &Reader::default());
     assert_eq!((report.stop.clone(), report.exit_code()), (Stop::Author("no such kernel".into()), 3));
 }
@@ -133,12 +145,17 @@ fn another_run_is_not_continued() {
 /// An author who answers the same to the same question: by its number and the rewards that it is told.
 fn steady() -> Writer<impl Fn(&tilewright_author::Request<'_>) -> Said + Send + Sync> {
     Writer(|request: &tilewright_author::Request<'_>| {
-        let told: f64 = request.turns.iter().filter_map(|turn| turn.verdict.as_ref()).map(tilewright_search::reward).sum();
+        let told: f64 =
+            request.turns.iter().filter_map(|turn| turn.verdict.as_ref()).map(tilewright_search::reward).sum();
         match request.seed % 5 {
             0 => Said::NoCode,
             1 => code(format!("incorrect {}", request.seed % 7)),
             2 => code("rejected"),
-            _ => code(format!("accepted {:.3} {}", 0.5 + told.fract() + (request.seed % 100) as f64 / 100.0, request.sample)),
+            _ => code(format!(
+                "accepted {:.3} {}",
+                0.5 + told.fract() + (request.seed % 100) as f64 / 100.0,
+                request.sample
+            )),
         }
     })
 }
@@ -162,7 +179,7 @@ fn a_run_that_is_killed_anywhere_ends_as_if_it_had_not_been() {
             let paid = String::from_utf8_lossy(&log[..cut]).matches("\"event\":\"verdict\"").count();
             let checker = Reader::default();
             let (tree, report) = cut_short.go(&steady(), &checker);
-            assert_eq!(tree.best().map(|node| node.sample), expected.best().map(|node| node.sample), "cut at {cut}");
+            assert_eq!(tree.best().map(|node| &node.answer.source), expected.best().map(|node| &node.answer.source));
             assert_eq!(tree.rounds, expected.rounds, "cut at {cut}");
             let sources = |tree: &tilewright_search::Tree| -> Vec<_> {
                 tree.nodes.values().map(|node| (node.answer.source.clone(), node.kind())).collect()

@@ -69,12 +69,20 @@ pub(super) fn next_steps(verdict: &Verdict) -> Vec<String> {
 fn by_kind(kind: VerdictKind) -> &'static str {
     match kind {
         VerdictKind::Accepted => "try other tile sizes and warps, by triton.autotune",
-        VerdictKind::Rejected => "move all computing into @triton.jit kernels; torch may only allocate, copy and give views",
-        VerdictKind::Incorrect => "check offsets and masks at the edges first, then the order of operations and the dtype of sums",
+        VerdictKind::Rejected => {
+            "move all computing into @triton.jit kernels; torch may only allocate, copy and give views"
+        }
+        VerdictKind::Incorrect => {
+            "check offsets and masks at the edges first, then the order of operations and the dtype of sums"
+        }
         VerdictKind::CompileError => "mend the line that the message names; block sizes are tl.constexpr powers of two",
         VerdictKind::LaunchError => "check arguments, grid and the names of parameters against the reference",
-        VerdictKind::MemoryFault => "mask every load and store, and derive offsets from the strides and sizes that are passed",
-        VerdictKind::Race => "let each program write elements of its own, or use atomics, or split it into two launches",
+        VerdictKind::MemoryFault => {
+            "mask every load and store, and derive offsets from the strides and sizes that are passed"
+        }
+        VerdictKind::Race => {
+            "let each program write elements of its own, or use atomics, or split it into two launches"
+        }
         VerdictKind::Nondeterministic => "sum in a fixed order: a second launch instead of atomic additions",
         VerdictKind::Timeout => "less work for each program, and more programs; look for a loop that does not end",
         VerdictKind::OutOfMemory => "do not materialise intermediate results: compute them in blocks",
@@ -88,7 +96,9 @@ fn faster(verdict: &Verdict) -> Vec<String> {
     let mut steps = Vec::new();
     let timing = verdict.timing.as_ref();
     if timing.and_then(|timing| timing.limit.as_ref()).is_some_and(|limit| limit.fraction > NEAR_LIMIT) {
-        steps.push("it is near what the device can do: only less traffic or a smaller number of operations helps".into());
+        steps.push(
+            "it is near what the device can do: only less traffic or a smaller number of operations helps".into(),
+        );
     }
     if let Some(slowest) = timing.and_then(|timing| timing.launches.iter().max_by(|a, b| a.us.total_cmp(&b.us))) {
         steps.push(format!("begin with {} (line {}): it takes the longest", slowest.kernel, slowest.line));
@@ -99,12 +109,17 @@ fn faster(verdict: &Verdict) -> Vec<String> {
     for cost in &verdict.costs {
         if cost.coalescing.is_some_and(|quotient| quotient < COALESCED) {
             let LaunchCost { kernel, line, .. } = cost;
-            steps.push(format!("{kernel} (line {line}) accesses memory across rows: let neighbours in a block be neighbours in memory"));
+            steps.push(format!(
+                "{kernel} (line {line}) accesses memory across rows: let neighbours in a block be neighbours in memory"
+            ));
         }
         let moved = cost.bytes_loaded.saturating_add(cost.bytes_stored);
         if cost.unique_bytes > 0 && moved / cost.unique_bytes >= 8 && cost.dot_flops > 0 {
             let times = moved / cost.unique_bytes;
-            steps.push(format!("{} moves what it touches {times} times: larger tiles, or programs ordered by groups of rows", cost.kernel));
+            steps.push(format!(
+                "{} moves what it touches {times} times: larger tiles, or programs ordered by groups of rows",
+                cost.kernel
+            ));
         }
     }
     let launches = timing.map_or(verdict.costs.len(), |timing| timing.launches.len());

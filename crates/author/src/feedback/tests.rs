@@ -32,14 +32,16 @@ fn every_style_names_what_was_decided_and_why() {
     }
     assert_eq!(feedback(&rejected(), SOURCE, Style::Line), "rejected: line 3: torch.relu computes");
     let coach = feedback(&rejected(), SOURCE, Style::Coach);
-    let places: Vec<usize> =
-        ["RESULT\n", "WHY\n", "    x = torch.relu(y)\n", "NEXT STEP\n- write a kernel"].map(|t| coach.find(t).expect(t)).into();
+    let places: Vec<usize> = ["RESULT\n", "WHY\n", "    x = torch.relu(y)\n", "NEXT STEP\n- write a kernel"]
+        .map(|t| coach.find(t).expect(t))
+        .into();
     assert!(places.is_sorted(), "{coach}");
 }
 
 #[test]
 fn wrong_values_are_told_by_their_worst_element() {
-    let worst = json!({"path": "output", "index": [1, 2], "got": "1.5", "want": "2", "case": "default", "regime": "seed"});
+    let worst =
+        json!({"path": "output", "index": [1, 2], "got": "1.5", "want": "2", "case": "default", "regime": "seed"});
     let metrics = json!({"max_abs": 0.5, "max_rel": 0.25, "mean_rel": 0.1, "rms": 0.1, "mismatched": 3, "elements": 8, "worst": worst});
     let outcome = json!({"tilewright-1": {"pass": false, "version": 1, "metrics": metrics}});
     let verdict = verdict("incorrect", json!({"profiles": outcome, "reasons": [{"code": "values", "message": "off"}]}));
@@ -54,7 +56,9 @@ fn an_accepted_candidate_hears_where_its_time_goes() {
     let cost = json!({"kernel": "gather", "line": 9, "grid": [4, 1, 1], "bytes_loaded": 4096, "bytes_stored": 0,
         "unique_bytes": 4096, "sectors": 1024, "least_sectors": 128, "atomics": 0, "flops": 10, "dot_flops": 0, "coalescing": 0.125});
     let text = feedback(&verdict("accepted", json!({"costs": [cost]})), SOURCE, Style::Coach);
-    for told in ["PERFORMANCE\nnot timed", "PER-KERNEL COST\ngather (line 9): grid 4x1x1", "accesses memory across rows"] {
+    for told in
+        ["PERFORMANCE\nnot timed", "PER-KERNEL COST\ngather (line 9): grid 4x1x1", "accesses memory across rows"]
+    {
         assert!(text.contains(told), "{told}: {text}");
     }
     let estimate = |value: f64| json!({"value": value, "low": value * 0.9, "high": value * 1.1});
@@ -63,7 +67,12 @@ fn an_accepted_candidate_hears_where_its_time_goes() {
         "baselines": [{"baseline": "eager", "device_us": estimate(15.0), "calls": 100, "graph": true, "speedup": estimate(1.5)}]});
     let timed = verdict("accepted", json!({"timing": timing}));
     let text = feedback(&timed, SOURCE, Style::Coach);
-    for told in ["1.50 x against eager", "PER-KERNEL TIME\na (line 4): 2.00 us, 20 %\nb (line 7): 8.00 us, 80 %", "begin with b (line 7)", "2 launches: fuse"] {
+    for told in [
+        "1.50 x against eager",
+        "PER-KERNEL TIME\na (line 4): 2.00 us, 20 %\nb (line 7): 8.00 us, 80 %",
+        "begin with b (line 7)",
+        "2 launches: fuse",
+    ] {
         assert!(text.contains(told), "{told}: {text}");
     }
     assert!(feedback(&timed, SOURCE, Style::Line).starts_with("accepted, 1.50 x against eager"));

@@ -24,7 +24,8 @@ impl Forms {
     /// The forms that have a verdict.
     pub(super) fn of(tree: &Tree, form: impl Fn(&str) -> String) -> Self {
         let own = tree.nodes.values().filter(|node| node.is_own());
-        let known = own.filter_map(|node| Some((form(node.answer.source.as_ref().ok()?), Known::Verified(node.sample))));
+        let known =
+            own.filter_map(|node| Some((form(node.answer.source.as_ref().ok()?), Known::Verified(node.sample))));
         Self { known: Mutex::new(known.collect()), changed: Condvar::new() }
     }
 

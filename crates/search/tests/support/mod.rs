@@ -11,7 +11,7 @@ use tilewright_contract::{CandidateId, Target, Verdict, VerdictKind};
 use tilewright_search::{Checker, Event, Folder, Limits, Plan, Report, Run, Settings, Tree};
 
 /// A verdict of this kind; with a speedup, a timed one.
-pub fn verdict(kind: VerdictKind, speedup: Option<f64>) -> Verdict {
+pub(crate) fn verdict(kind: VerdictKind, speedup: Option<f64>) -> Verdict {
     let estimate = |value: f64| json!({"value": value, "low": value * 0.95, "high": value * 1.05});
     let timing = speedup.map(|speedup| {
         json!({"device_us": estimate(10.0), "warm_us": estimate(9.0), "calls": 10, "overhead_us": 1.0, "launches": [],
@@ -28,11 +28,11 @@ pub fn verdict(kind: VerdictKind, speedup: Option<f64>) -> Verdict {
 
 /// Reads the verdict off the candidate: `kind` or `accepted SPEEDUP`.
 #[derive(Default)]
-pub struct Reader {
-    pub checks: AtomicUsize,
+pub(crate) struct Reader {
+    pub(crate) checks: AtomicUsize,
     /// The texts that were verified, in order.
-    pub seen: Mutex<Vec<String>>,
-    pub pause: Duration,
+    pub(crate) seen: Mutex<Vec<String>>,
+    pub(crate) pause: Duration,
 }
 
 impl Checker for Reader {
@@ -48,10 +48,10 @@ impl Checker for Reader {
 }
 
 /// Writes what a function says, from the number of the candidate and the verdicts before it.
-pub struct Writer<F>(pub F);
+pub(crate) struct Writer<F>(pub(crate) F);
 
 /// What a [`Writer`] may say.
-pub enum Said {
+pub(crate) enum Said {
     Code(String),
     NoCode,
     Nothing(AuthorError),
@@ -80,7 +80,7 @@ impl<F: Fn(&Request<'_>) -> Said + Send + Sync> Author for Writer<F> {
     }
 }
 
-pub fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     Settings {
         schema: Settings::SCHEMA.into(),
         problem: CandidateId { path: "p.py".into(), digest: "p".into() },
@@ -97,19 +97,24 @@ pub fn settings() -> Settings {
 }
 
 /// A run with all that it needs.
-pub struct Setting {
-    pub folder: PathBuf,
-    pub plan: Plan,
-    pub limits: Limits,
-    pub jobs: usize,
+pub(crate) struct Setting {
+    pub(crate) folder: PathBuf,
+    pub(crate) plan: Plan,
+    pub(crate) limits: Limits,
+    pub(crate) jobs: usize,
 }
 
 impl Setting {
-    pub fn go(&self, author: &dyn Author, checker: &dyn Checker) -> (Tree, Report) {
+    pub(crate) fn go(&self, author: &dyn Author, checker: &dyn Checker) -> (Tree, Report) {
         self.heard(author, checker, &|_| {})
     }
 
-    pub fn heard(&self, author: &dyn Author, checker: &dyn Checker, watch: &(dyn Fn(Event<'_>) + Sync)) -> (Tree, Report) {
+    pub(crate) fn heard(
+        &self,
+        author: &dyn Author,
+        checker: &dyn Checker,
+        watch: &(dyn Fn(Event<'_>) + Sync),
+    ) -> (Tree, Report) {
         let mut settings = settings();
         let (folder, tree) = Folder::open(&self.folder, &mut settings, b"the problem").expect("a folder");
         let run = Run {

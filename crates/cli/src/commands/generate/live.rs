@@ -40,8 +40,8 @@ enum Doing {
 
 impl Live {
     pub(crate) fn new(tree: &Tree) -> anyhow::Result<Self> {
-        let style =
-            ProgressStyle::with_template("{spinner} [{elapsed}] {msg}").context("failed to set the progress line up")?;
+        let style = ProgressStyle::with_template("{spinner} [{elapsed}] {msg}")
+            .context("failed to set the progress line up")?;
         let bar = ProgressBar::new_spinner().with_style(style);
         bar.enable_steady_tick(TICK);
         let done = tree.nodes.keys().filter(|&&sample| tree.is_done(sample)).count();

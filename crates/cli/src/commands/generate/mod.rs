@@ -51,12 +51,8 @@ pub(crate) fn finish(tree: &Tree, report: &Report, out: &str, json: bool) -> any
 
 fn summary(report: &Report, out: &str) -> String {
     let usage = report.usage;
-    let mut text = format!(
-        "ended: {}; {} candidates, {} verdicts",
-        report.stop.text(),
-        report.candidates.len(),
-        report.verdicts
-    );
+    let mut text =
+        format!("ended: {}; {} candidates, {} verdicts", report.stop.text(), report.candidates.len(), report.verdicts);
     if usage.tokens() > 0 {
         let about = if usage.estimated { "about " } else { "" };
         text += &format!(", {about}{} + {} tokens", usage.input_tokens, usage.output_tokens);

@@ -48,7 +48,8 @@ impl Setup<'_> {
         let bytes = session::read_file(self.problem, "problem")?;
         let text = String::from_utf8(bytes).map_err(|_| usage(format!("{} is not UTF-8", self.problem)))?;
         let mut options = session::options(self.run, &self.author.profiles, Mode::Replay, None)?;
-        options.timing = (!self.author.untimed).then(|| self.author.baselines.iter().map(|&kind| kind.kind()).collect());
+        options.timing =
+            (!self.author.untimed).then(|| self.author.baselines.iter().map(|&kind| kind.kind()).collect());
         let model = self.model()?;
         let hardware = match self.author.hardware {
             HardwareArg::Cuda => Hardware::Cuda,

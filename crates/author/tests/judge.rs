@@ -1,6 +1,7 @@
 //! The judge layer against a scripted server: every way in which an endpoint can misbehave ends as `no_opinion`.
 
 #[path = "support/server.rs"]
+#[expect(dead_code, reason = "the judge asks for no streams")]
 mod server;
 
 use std::time::{Duration, Instant};

@@ -20,6 +20,8 @@ pub(crate) enum Step {
     Endless,
     /// No HTTP.
     Raw(&'static str),
+    /// A stream of server-sent events as these bytes, closed after them.
+    Stream(Vec<u8>),
 }
 
 pub(crate) struct Server {
@@ -63,6 +65,19 @@ pub(crate) fn completion(text: &str) -> String {
     )
 }
 
+/// A stream that says this text, a few characters an event.
+pub(crate) fn events(text: &str, finish: &str) -> Vec<u8> {
+    let pieces: Vec<char> = text.chars().collect();
+    let piece = |chars: &[char]| serde_json::Value::from(chars.iter().collect::<String>());
+    let mut out = String::new();
+    for chars in pieces.chunks(16) {
+        out += &format!("data: {{\"choices\": [{{\"delta\": {{\"content\": {}}}}}]}}\n\n", piece(chars));
+    }
+    out += &format!("data: {{\"choices\": [{{\"delta\": {{}}, \"finish_reason\": \"{finish}\"}}]}}\n\n");
+    out += "data: {\"choices\": [], \"usage\": {\"prompt_tokens\": 40, \"completion_tokens\": 10}}\n\ndata: [DONE]\n\n";
+    out.into_bytes()
+}
+
 fn serve(stream: TcpStream, step: &Step, seen: &Mutex<Vec<String>>) -> std::io::Result<()> {
     let request = read(&stream)?;
     seen.lock().expect("the requests").push(request);
@@ -96,6 +111,13 @@ fn serve(stream: TcpStream, step: &Step, seen: &Mutex<Vec<String>>) -> std::io::
             }
         }
         Step::Raw(text) => stream.write_all(text.as_bytes()),
+        Step::Stream(events) => {
+            write!(stream, "HTTP/1.1 200 X\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\r\n")?;
+            // In several packets, whose borders are nowhere near those of events.
+            events
+                .chunks(1 + events.len() / 7)
+                .try_for_each(|part| stream.write_all(part).and_then(|()| stream.flush()))
+        }
     }
 }
 

@@ -69,7 +69,7 @@ fn timing(timing: &Timing) -> String {
         cold.value, cold.low, cold.high, warm.value
     );
     for baseline in &timing.baselines {
-        let BaselineTime { baseline, device_us, speedup, graph, .. } = baseline;
+        let BaselineTime { baseline: kind, device_us, speedup, graph, .. } = baseline;
         let gaps = if *graph { "" } else { ", gaps between its kernels included" };
         let verdict = if speedup.low > 1.0 {
             "faster"
@@ -82,11 +82,19 @@ fn timing(timing: &Timing) -> String {
             text,
             "\n  {:.3} x against {} (95 %: {:.3} to {:.3}, {verdict}): {:.2} us{gaps}",
             speedup.value,
-            baseline.name(),
+            kind.name(),
             speedup.low,
             speedup.high,
             device_us.value
         );
+        if let Some(us) = baseline.end_to_end_us {
+            let _ = write!(text, ", {us:.1} us end to end");
+        }
+    }
+    if let Some(host) = &timing.host {
+        let bound = if host.launch_bound { ": launching takes longer than computing" } else { "" };
+        let _ =
+            write!(text, "\n  about {:.1} us end to end, of which Python {:.1} us{bound}", host.end_to_end_us, host.us);
     }
     if let Some(limit) = &timing.limit {
         let _ = write!(

@@ -36,7 +36,8 @@ pub use sanitize::{Deed, Hazard, HazardKind, Party, SanitizeOutcome, SanitizeRep
 pub use screen::{ScreenedFile, Screening};
 pub use tensor::{TensorRef, Value, View};
 pub use timing::{
-    BaselineKind, BaselineTime, ConfigurationTime, DeviceState, Estimate, LaunchTime, Limit, Timing, Work,
+    BaselineKind, BaselineTime, ConfigurationTime, DeviceLimits, DeviceState, Estimate, HostCosts, HostTime,
+    LaunchTime, LeastWork, Limit, Timing, Work,
 };
 pub use verdict::{
     CandidateId, Fault, LaunchCost, Metrics, ProfileOutcome, Reason, StageTime, Trust, Verdict, VerdictKind, Worst,

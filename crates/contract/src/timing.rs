@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +27,9 @@ pub struct Timing {
     /// How near this comes to what the device can do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+    /// What the host needs to put one call into the device's queue, and what a call then takes end to end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostTime>,
     /// The device before and after it was measured, where it says so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub device: Vec<DeviceState>,
@@ -86,6 +91,9 @@ pub struct BaselineTime {
     pub calls: u32,
     /// Recorded as a graph, as the candidate's launches are; without one, the time holds the gaps between its kernels.
     pub graph: bool,
+    /// One of many calls in a row as a program makes them, Python's part included; measured by the host's clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_to_end_us: Option<f64>,
     /// How many times faster the candidate is. An interval that holds 1 decides nothing.
     pub speedup: Estimate,
 }
@@ -97,6 +105,20 @@ pub struct Work {
     pub flops: u64,
     /// Bytes of inputs, weights and outputs, each once.
     pub bytes: u64,
+    /// What of that no program can leave out.
+    #[serde(default)]
+    pub least: LeastWork,
+}
+
+/// What no program that computes the same can do less of, found by trying what changes the reference's results.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeastWork {
+    /// Bytes of inputs and weights that matter on the timed inputs.
+    pub read: u64,
+    /// Bytes of results.
+    pub written: u64,
+    /// Floating operations of one matrix product.
+    pub flops: u64,
 }
 
 /// What a device could do at best, by its own measured rates.
@@ -110,6 +132,51 @@ pub struct Limit {
     pub floor_us: f64,
     /// `floor_us` over the candidate's device time: 1 is as fast as the device can be.
     pub fraction: f64,
+    /// A time that no program that computes the same can stay below on this device, with a margin; 0 where the work is
+    /// too small to tell.
+    #[serde(default)]
+    pub least_us: f64,
+}
+
+/// The time that a call takes with Python's part in it. An estimate: the candidate's Python never runs where a clock is,
+/// so its steps are counted and multiplied with what each kind costs in a program of our own.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostTime {
+    /// A call of an empty module, the launches, and the other steps of the plan.
+    pub us: f64,
+    /// The longer of `us` and the device time: what one of many calls in a row takes.
+    pub end_to_end_us: f64,
+    /// The device waits for the host.
+    pub launch_bound: bool,
+}
+
+/// What Python's part of a call costs on this machine, in microseconds, measured in a program of our own.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostCosts {
+    /// Calling a module that does nothing.
+    pub module: f64,
+    /// Launching a Triton kernel.
+    pub launch: f64,
+    /// Another step that does not compute: allocating a tensor, a copy, a fill.
+    pub step: f64,
+}
+
+/// What a device can do at best, and its host, as measured once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceLimits {
+    /// The device's own identity, its driver, and the software that measured.
+    pub device: String,
+    pub driver: String,
+    pub software: String,
+    /// Seconds since 1970.
+    pub measured_at: u64,
+    /// Bytes a second of a large copy within its memory, read and written together.
+    pub copy: f64,
+    /// Bytes of the second-level cache.
+    pub cache_bytes: u64,
+    /// Operations a second of a large matrix product, by dtype.
+    pub matmul: BTreeMap<String, f64>,
+    pub host: HostCosts,
 }
 
 /// What a device says of itself.

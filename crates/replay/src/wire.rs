@@ -69,7 +69,8 @@ pub(crate) enum Response {
         guard: Option<usize>,
         calls: Vec<Call>,
     },
-    Rate(f64),
+    /// And the bytes of the second-level cache.
+    Rate(f64, u64),
     Healthy,
     /// The process ends after it.
     Failed(Failure),

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tilewright_contract::{BaselineKind, CaseSignature, Trial, Work};
+use tilewright_contract::{BaselineKind, CaseSignature, HostCosts, Trial, Work};
 
 use crate::jobs::copy_inputs;
 use crate::runner::Answer;
@@ -61,6 +61,16 @@ pub struct Ready {
     pub seconds: f64,
     /// What events measure around a kernel that does next to nothing, in microseconds.
     pub nothing_us: f64,
+    /// One of many calls in a row without a graph, Python's part included.
+    pub end_to_end_us: f64,
+}
+
+/// What a device and its host can do, as the reference's process measures it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Rates {
+    /// Operations a second of a large matrix product, by dtype.
+    pub matmul: BTreeMap<String, f64>,
+    pub host: HostCosts,
 }
 
 impl Stage {
@@ -160,8 +170,8 @@ impl Baseline {
         Ok(work)
     }
 
-    /// Operations a second of a large matrix product, by dtype.
-    pub fn rates(&mut self) -> Result<BTreeMap<String, f64>, StageError> {
+    /// What the device and its host can do.
+    pub fn rates(&mut self) -> Result<Rates, StageError> {
         self.ask(&json!({"rates": null}))
     }
 

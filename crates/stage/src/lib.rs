@@ -17,7 +17,7 @@ mod permits;
 mod runner;
 mod teach;
 
-pub use baseline::{Baseline, BaselineRequest, Ready};
+pub use baseline::{Baseline, BaselineRequest, Rates, Ready};
 pub use cache::Cache;
 pub use compile::{Binary, Compiled, Ttir};
 pub use confirm::ConfirmRequest;

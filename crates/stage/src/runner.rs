@@ -61,6 +61,12 @@ impl Stage {
     }
 
     /// Where compiled kernels are kept.
+    /// The software that jobs run on: `torch 2.11.0, triton 3.6.0`.
+    pub fn software(&self) -> String {
+        let (torch, triton) = self.runner.versions();
+        format!("torch {torch}, triton {triton}")
+    }
+
     pub fn cache(&self) -> &Cache {
         &self.cache
     }

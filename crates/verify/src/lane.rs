@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tilewright_contract::DeviceLimits;
 use tilewright_replay::cuda::CudaDevice;
 use tilewright_stage::{Permit, Permits};
 
@@ -23,6 +24,8 @@ pub(crate) struct Lane {
     queue: AtomicUsize,
     /// Time that turns have taken, in microseconds.
     busy: AtomicU64,
+    /// Of the GPU, once they are known.
+    pub(crate) limits: Mutex<Option<DeviceLimits>>,
 }
 
 /// A candidate's place on a lane.
@@ -48,6 +51,7 @@ impl Lane {
             floor: Permits::new(SHARES),
             queue: AtomicUsize::new(0),
             busy: AtomicU64::new(0),
+            limits: Mutex::new(None),
         }
     }
 

@@ -15,6 +15,7 @@ mod keep;
 mod kernel;
 mod lane;
 mod launch;
+mod limits;
 mod log;
 mod opinion;
 mod options;

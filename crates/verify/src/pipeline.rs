@@ -33,8 +33,6 @@ pub struct Verifier {
     pub(crate) options: Options,
     /// The GPUs; none where launches run on a CPU.
     pub(crate) lanes: Vec<Lane>,
-    /// Of the GPU, once they are known.
-    pub(crate) rates: Mutex<Option<timing::Rates>>,
     reviewer: Option<Reviewer>,
     /// The text of a file that is confirmed in the place of each candidate.
     pub(crate) confirmed_file: Option<String>,
@@ -72,7 +70,7 @@ impl Verifier {
             Device::Cpu => Vec::new(),
             Device::Cuda(ordinal) => vec![Lane::new(0, ordinal)],
         };
-        Self { stage, options, lanes, rates: Mutex::new(None), reviewer: None, confirmed_file: None }
+        Self { stage, options, lanes, reviewer: None, confirmed_file: None }
     }
 
     /// Uses these GPUs side by side, which are of the kind of the options' device. Oracles run on the first one.

@@ -1,12 +1,10 @@
 //! How long an accepted candidate takes, on the problem's own shapes and inputs.
 
-use std::collections::BTreeMap;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use tilewright_clock::{estimate, median, speedup, spread};
 use tilewright_contract::{
-    BaselineKind, BaselineTime, ConfigurationTime, Dtype, LaunchTime, Limit, Timing, Value, VerdictKind, Work,
+    BaselineKind, BaselineTime, ConfigurationTime, DeviceLimits, Dtype, LaunchTime, Timing, Value, VerdictKind, Work,
 };
 use tilewright_judge::{OWN_REGIME, Tally};
 use tilewright_replay::cuda::{Block, CudaDevice};
@@ -16,9 +14,9 @@ use tilewright_stage::{Baseline, StageError};
 use crate::build::{Build, BuiltPlan, clock_builds};
 use crate::draft::{Draft, Stop};
 use crate::execute::{POISON, Replay, TrialRun};
-use crate::judging;
 use crate::pipeline::{Candidate, Verifier};
 use crate::weights::Weights;
+use crate::{judging, limits};
 
 /// Sets of inputs that calls take in turn.
 pub(crate) const SETS: usize = 3;
@@ -114,28 +112,8 @@ fn time_fastest<'a>(
     Ok(Some(Timing { configurations: configurations.collect(), ..timing }))
 }
 
-/// What a device can do at best.
-pub(crate) struct Rates {
-    /// Bytes a second of a copy.
-    copy: f64,
-    /// Operations a second of a matrix product, by dtype.
-    matmul: BTreeMap<String, f64>,
-}
-
-impl Verifier {
-    /// Once for a device.
-    fn measure_rates(&self, device: &mut CudaDevice, reference: &mut Baseline) -> Result<(), Trouble> {
-        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        if rates.is_none() {
-            let copy = device.copy_rate().map_err(Stop::from)?;
-            *rates = Some(Rates { copy, matmul: reference.rates()? });
-        }
-        Ok(())
-    }
-}
-
 /// Why a comparison ends early, by whose fault.
-enum Trouble {
+pub(crate) enum Trouble {
     Candidate(Stop),
     Baseline(StageError),
 }
@@ -209,6 +187,10 @@ impl<'a> Bench<'a> {
         let launches = self.block(device, Block { launches: true, ..COLD })?;
         let none = || Stop::infrastructure("no call was timed");
         let device_us = estimate(&found.ours).ok_or_else(none)?;
+        let dtype = self.float_input().unwrap_or(Dtype::F32);
+        let known = found.limits.as_ref().zip(found.work);
+        let limit = known.and_then(|(limits, work)| limits::limit(limits, work, dtype, device_us.value));
+        limit.as_ref().map_or(Ok(()), |limit| limits::check(limit, device_us.high))?;
         Ok(Timing {
             device_us,
             warm_us: estimate(&warm).ok_or_else(none)?,
@@ -217,7 +199,8 @@ impl<'a> Bench<'a> {
             launches: self.launch_times(&launches),
             baselines: found.baselines,
             device: [before, device.state()].into_iter().flatten().collect(),
-            limit: found.work.and_then(|work| self.limit(work, device_us.value)),
+            host: found.limits.map(|limits| limits::host_time(&limits, &self.built.plan, device_us.value)),
+            limit,
             work: found.work,
             configurations: Vec::new(),
         })
@@ -229,11 +212,11 @@ impl<'a> Bench<'a> {
         if kinds.is_empty() {
             return Ok(());
         }
-        let lane = self.candidate.seat.as_ref().map(|seat| seat.lane);
-        let Some(mut held) = lane.and_then(|lane| self.candidate.problem.baseline(lane)) else { return Ok(()) };
+        let Some(lane) = self.candidate.seat.as_ref().map(|seat| seat.lane) else { return Ok(()) };
+        let Some(mut held) = self.candidate.problem.baseline(lane) else { return Ok(()) };
         let Some(reference) = held.as_mut() else { return Ok(()) };
         found.work = Some(reference.work()?);
-        self.verifier.measure_rates(device, reference)?;
+        found.limits = Some(self.verifier.limits(lane, device, reference)?);
         for &kind in kinds {
             let (ours, baseline) = self.compare(device, reference, kind)?;
             found.baselines.extend(baseline);
@@ -270,7 +253,14 @@ impl<'a> Bench<'a> {
         }
         let baseline = || {
             let (device_us, speedup) = (estimate(&theirs)?, speedup(&theirs, &ours)?);
-            Some(BaselineTime { baseline: kind, device_us, calls: theirs.len() as u32, graph: ready.graph, speedup })
+            Some(BaselineTime {
+                baseline: kind,
+                device_us,
+                calls: theirs.len() as u32,
+                graph: ready.graph,
+                end_to_end_us: Some(ready.end_to_end_us),
+                speedup,
+            })
         };
         let baseline = baseline();
         Ok((ours, baseline))
@@ -294,16 +284,6 @@ impl<'a> Bench<'a> {
         times.len() >= most
             || !times.is_empty() && budget <= 0.0
             || times.len() >= CALLS.start && spread(times) < SPREAD
-    }
-
-    fn limit(&self, work: Work, device_us: f64) -> Option<Limit> {
-        let rates = self.verifier.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        let rates = rates.as_ref()?;
-        let dtype = self.float_input().unwrap_or(Dtype::F32);
-        let flops_per_second = *rates.matmul.get(dtype.name()).or_else(|| rates.matmul.get(Dtype::F32.name()))?;
-        let seconds = (work.bytes as f64 / rates.copy).max(work.flops as f64 / flops_per_second);
-        let floor_us = seconds * 1e6;
-        Some(Limit { bytes_per_second: rates.copy, flops_per_second, floor_us, fraction: floor_us / device_us })
     }
 
     /// The dtype of the problem's first float input.
@@ -415,6 +395,7 @@ struct Comparison {
     ours: Vec<f64>,
     baselines: Vec<BaselineTime>,
     work: Option<Work>,
+    limits: Option<DeviceLimits>,
 }
 
 /// One set of inputs: how the plan is run on it, what it starts from, and the trial that it belongs to.

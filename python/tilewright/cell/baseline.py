@@ -4,12 +4,15 @@ Request: `{problem: path, signature: CaseSignature, device, data: path, state: [
 socket: path}`. The job listens on `socket`, takes one connection and answers its frames (see `channel`) until it is
 closed:
 
-- `{"prepare": NAME}`, one of `BASELINES`: `{"graph": bool, "seconds": float,
-  "nothing_us": float}`, the last being what events measure around a kernel that does next to nothing.
+- `{"prepare": NAME}`, one of `BASELINES`: `{"graph": bool, "seconds": float, "nothing_us": float,
+  "end_to_end_us": float}`: what events measure around a kernel that does next to nothing, and one of many calls without
+  a graph, by the host's clock.
 - `{"time": NAME, "calls": n}`: `{"us": [float]}`, device time of each call in microseconds, with a cold cache.
-- `{"work": null}`: `{"flops": int, "bytes": int}`, of one call: floating operations of its matrix products,
-  convolutions and attentions; bytes of its inputs, weights and outputs, each counted once.
-- `{"rates": null}`: `{DTYPE: float}`, operations a second of a large matrix product.
+- `{"work": null}`: `{"flops": int, "bytes": int, "least": {"read": int, "written": int, "flops": int}}`, of one call:
+  floating operations of its matrix products, convolutions and attentions; bytes of its inputs, weights and outputs,
+  each counted once; and what of that no program can leave out (see `least_work`).
+- `{"rates": null}`: `{"matmul": {DTYPE: float}, "host": {"module", "launch", "step": float}}`, operations a second of a
+  large matrix product, and what Python's part of a call costs in microseconds (see `host_costs`).
 
 What goes wrong in one of them is answered with `{"error": str}`. Response at the end: `{}`.
 
@@ -32,6 +35,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from tilewright.cell import channel
 from tilewright.cell import oracle_reference as reference
 from tilewright.cell.direct import buffer_dtypes, load_state
+from tilewright.cell.host_costs import end_to_end, host_costs
+from tilewright.cell.least_work import least_work
 from tilewright.cell.oracle_problem import describe, load, read_source
 from tilewright.cell.oracle_values import decode, read_blob
 
@@ -101,6 +106,8 @@ class Subject:
         cache = torch.cuda.get_device_properties(self.device).L2_cache_size
         self.flush = torch.empty(FLUSH_FACTOR * cache // 4, dtype=torch.int32, device=self.device)
         self.calls: dict[str, Callable[[], Any]] = {}
+        self.direct: dict[str, Callable[[], Any]] = {}
+        """The same, as a program calls them."""
         self.count = 0
 
     def answer(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -110,13 +117,14 @@ class Subject:
                 start = time.monotonic()
                 graph = self.prepare(name)
                 seconds = time.monotonic() - start
-                return {"graph": graph, "seconds": seconds, "nothing_us": self.nothing()}
+                whole = end_to_end(self.direct[name])
+                return {"graph": graph, "seconds": seconds, "nothing_us": self.nothing(), "end_to_end_us": whole}
             case {"time": name, "calls": calls}:
                 return {"us": self.time(self.calls[name], calls)}
             case {"work": None}:
                 return self.work()
             case {"rates": None}:
-                return matmul_rates(self.device)
+                return {"matmul": matmul_rates(self.device), "host": host_costs(self.device)}
             case _:
                 raise ValueError(f"an unknown question: {question}")
 
@@ -124,6 +132,7 @@ class Subject:
     def prepare(self, name: str) -> bool:
         """Make a baseline ready to be called. Whether as a graph: what waits for the device cannot be recorded."""
         call = BASELINES[name](self.model)
+        self.direct[name] = torch.no_grad()(lambda: call(*self.args))
         stream = torch.cuda.Stream()
         with torch.cuda.stream(stream):
             for _ in range(WARM_UP):
@@ -136,7 +145,7 @@ class Subject:
                 call(*self.args)
         except Exception:
             torch.cuda.synchronize()
-            self.calls[name] = torch.no_grad()(lambda: call(*self.args))
+            self.calls[name] = self.direct[name]
             return False
         self.calls[name] = graph.replay
         return True
@@ -184,7 +193,10 @@ class Subject:
             tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes()
             for tensor in (*self.flats, *reference.state_of(self.model).values(), *tensors)
         }
-        return {"flops": counter.get_total_flops(), "bytes": sum(storages.values())}
+        tensors = [*self.flats, *reference.state_of(self.model).values()]
+        self.restore(0)
+        least = least_work(lambda: self.model(*self.args), tensors)
+        return {"flops": counter.get_total_flops(), "bytes": sum(storages.values()), "least": least}
 
 
 def set_defaults() -> None:

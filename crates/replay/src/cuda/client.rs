@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tilewright_contract::{DeviceState, Plan};
 
-use super::state::device_state;
+use super::state::{device_identity, device_state};
 use crate::program::{Executable, Lowering};
 use crate::run::{Fault, FaultKind, Run, RunResult};
 use crate::wire::{Call, Failure, Prepare, Request, Response, receive, send};
@@ -133,16 +133,25 @@ impl CudaDevice {
 
     /// Clocks, temperature and power; none where the driver does not tell.
     pub fn state(&mut self) -> Option<DeviceState> {
+        device_state(self.bus()?)
+    }
+
+    /// What names the GPU whatever machine it is in, and its driver; none where the driver does not tell.
+    pub fn identity(&mut self) -> Option<(String, String)> {
+        device_identity(self.bus()?)
+    }
+
+    fn bus(&mut self) -> Option<&str> {
         if self.bus.is_none() {
             self.bus = super::driver::bus(self.ordinal).ok();
         }
-        device_state(self.bus.as_deref()?)
+        self.bus.as_deref()
     }
 
-    /// Bytes a second that a copy within the GPU's memory moves, read and written together.
-    pub fn copy_rate(&mut self) -> Result<f64, Fault> {
+    /// Bytes a second that a copy within the GPU's memory moves, read and written together; bytes of its second-level cache.
+    pub fn copy_rate(&mut self) -> Result<(f64, u64), Fault> {
         match self.exchange(&Request::CopyRate, &[], None)? {
-            (Response::Rate(rate), _) => Ok(rate),
+            (Response::Rate(rate, cache), _) => Ok((rate, cache)),
             _ => Err(confused()),
         }
     }

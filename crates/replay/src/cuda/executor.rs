@@ -65,7 +65,10 @@ impl Executor {
                 Ok((Response::Timed { guard, calls }, results))
             }
             Request::Probe => probe(&self.context).map(|()| (Response::Healthy, Vec::new())),
-            Request::CopyRate => Ok((Response::Rate(copy_rate(&self.context)?), Vec::new())),
+            Request::CopyRate => {
+                let rate = copy_rate(&self.context)?;
+                Ok((Response::Rate(rate, self.context.cache_bytes()?), Vec::new()))
+            }
         }
     }
 

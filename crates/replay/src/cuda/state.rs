@@ -16,6 +16,13 @@ pub(super) fn device_state(bus: &str) -> Option<DeviceState> {
     NVML.as_ref().and_then(|nvml| ask(nvml, bus).ok())
 }
 
+/// What names the GPU at an address whatever machine it is in, and its driver.
+pub(super) fn device_identity(bus: &str) -> Option<(String, String)> {
+    let nvml = NVML.as_ref()?;
+    let device = nvml.device_by_pci_bus_id(bus).ok()?;
+    Some((device.uuid().ok()?, nvml.sys_driver_version().ok()?))
+}
+
 fn ask(nvml: &Nvml, bus: &str) -> Result<DeviceState, NvmlError> {
     let device = nvml.device_by_pci_bus_id(bus)?;
     let throttled = device.current_throttle_reasons().map(|reasons| {

@@ -7,6 +7,7 @@ mod cut;
 mod error;
 mod flow;
 mod names;
+mod normal;
 mod parse;
 mod rules;
 mod scope;
@@ -16,6 +17,7 @@ use tilewright_contract::{Finding, OpenCall};
 
 pub use cut::{Config, Decorator, Kernel, Parameter};
 pub use error::ScreenError;
+pub use normal::normal_form;
 pub use rules::{Manual, ascend, forbidden_assembly, manual, tier_name, unscreened};
 pub use source::MAX_BYTES;
 

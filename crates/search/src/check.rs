@@ -14,6 +14,11 @@ pub trait Checker: Sync {
         digest(source.as_bytes())
     }
 
+    /// Equal for candidates that do the same; takes longer to find than [`Self::form`]. None where that is not known.
+    fn twin(&self, _file: &Path, _source: &str) -> Option<String> {
+        None
+    }
+
     /// Why no candidate can be verified, if that is known.
     fn trouble(&self) -> Option<(VerdictKind, String)> {
         None
@@ -36,6 +41,15 @@ impl Checker for Verifying<'_> {
             verdict.findings.extend(tilewright_screen::ascend(source.as_bytes()).unwrap_or_default());
         }
         verdict
+    }
+
+    fn form(&self, source: &str) -> String {
+        let form = tilewright_screen::normal_form(source.as_bytes());
+        digest(form.as_deref().unwrap_or(source).as_bytes())
+    }
+
+    fn twin(&self, file: &Path, source: &str) -> Option<String> {
+        self.verifier.twin(self.problem, file, source.as_bytes())
     }
 
     fn trouble(&self) -> Option<(VerdictKind, String)> {

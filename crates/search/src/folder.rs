@@ -46,6 +46,8 @@ enum Line {
     Verdict {
         sample: u64,
         verdict: Box<Verdict>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        twin: Option<String>,
     },
     Same {
         sample: u64,
@@ -128,7 +130,7 @@ impl Folder {
     pub(crate) fn checked(&mut self, sample: u64, checked: &Checked) -> Result<(), FolderError> {
         self.append(&match checked.same_as {
             Some(as_sample) => Line::Same { sample, as_sample },
-            None => Line::Verdict { sample, verdict: Box::new(checked.verdict.clone()) },
+            None => Line::Verdict { sample, verdict: Box::new(checked.verdict.clone()), twin: checked.twin.clone() },
         })
     }
 
@@ -216,15 +218,15 @@ fn add(tree: &mut Tree, line: Line) -> Result<(), String> {
             let (round, parent) = tree.place(sample).ok_or_else(|| unknown(sample))?;
             tree.nodes.insert(sample, Node { sample, parent, round, answer: *answer, checked: None });
         }
-        Line::Verdict { sample, verdict } => {
+        Line::Verdict { sample, verdict, twin } => {
             let node = tree.nodes.get_mut(&sample).ok_or_else(|| unknown(sample))?;
-            node.checked = Some(Checked { verdict: *verdict, same_as: None });
+            node.checked = Some(Checked { verdict: *verdict, same_as: None, twin });
         }
         Line::Same { sample, as_sample } => {
             let verdict = tree.nodes.get(&as_sample).and_then(Node::verdict).cloned();
             let verdict = verdict.ok_or_else(|| unknown(as_sample))?;
             let node = tree.nodes.get_mut(&sample).ok_or_else(|| unknown(sample))?;
-            node.checked = Some(Checked { verdict, same_as: Some(as_sample) });
+            node.checked = Some(Checked { verdict, same_as: Some(as_sample), twin: None });
         }
     }
     Ok(())

@@ -46,8 +46,10 @@ pub struct Node {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
     pub verdict: Verdict,
-    /// The candidate that was verified in its place: it is the same but for names and layout.
+    /// The candidate that was verified in its place: it does the same.
     pub same_as: Option<u64>,
+    /// Digest of what it does, where that is known.
+    pub twin: Option<String>,
 }
 
 /// All candidates of a run.

@@ -25,6 +25,7 @@ mod sanitize;
 mod shelf;
 mod target;
 mod timing;
+mod twin;
 mod weights;
 
 pub use batch::{Group, Task, Width, batch, serve, surely};

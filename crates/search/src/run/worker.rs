@@ -69,35 +69,42 @@ impl Shared<'_> {
         }
     }
 
-    /// A verdict, of its own or of a candidate that is the same, written down.
+    /// A verdict, of its own or of a candidate that does the same, written down.
     fn check(&self, sample: u64, source: &str) {
-        let form = self.run.checker.form(source);
-        let checked = match self.forms.claim(&form) {
-            Some(other) => {
-                let verdict = self.state().tree.nodes.get(&other).and_then(Node::verdict).cloned();
-                verdict.map(|verdict| Checked { verdict, same_as: Some(other) })
+        // First by the text, then, which takes longer, by what it does.
+        self.once(&self.run.checker.form(source), sample, || {
+            let file = self.state().folder.candidate(sample);
+            match self.run.checker.twin(&file, source) {
+                Some(twin) => self.once(&twin, sample, || self.own(sample, source, Some(twin.clone()))),
+                None => self.own(sample, source, None),
             }
-            None => {
-                let checked = self.verify(sample, source);
-                if checked.is_none() {
-                    self.forms.give_up(&form);
-                }
-                checked
-            }
-        };
-        let Some(checked) = checked else { return };
-        let own = checked.same_as.is_none();
-        if let Err(error) = self.keep(sample, checked) {
-            self.state().error = Some(error);
+        });
+    }
+
+    /// Gives a candidate the verdict of the one that is known under `key`; if there is none, that of `make`. Tells whose verdict
+    /// it is in the end.
+    fn once(&self, key: &str, sample: u64, make: impl FnOnce() -> Option<u64>) -> Option<u64> {
+        if let Some(other) = self.forms.claim(key) {
+            let verdict = self.state().tree.nodes.get(&other).and_then(Node::verdict).cloned()?;
+            return self.keep(sample, Checked { verdict, same_as: Some(other), twin: None }).then_some(other);
         }
-        if own {
-            // Only now: whoever waits for it looks for the verdict in the tree.
-            self.forms.verified(&form, sample);
+        let owner = make();
+        // Only now: whoever waits for it looks for the verdict in the tree.
+        match owner {
+            Some(owner) => self.forms.verified(key, owner),
+            None => self.forms.give_up(key),
         }
+        owner
+    }
+
+    /// A verdict of its own.
+    fn own(&self, sample: u64, source: &str, twin: Option<String>) -> Option<u64> {
+        let verdict = self.verify(sample, source)?;
+        self.keep(sample, Checked { verdict, same_as: None, twin }).then_some(sample)
     }
 
     /// None where it says nothing about the candidate, or the budget does not allow it.
-    fn verify(&self, sample: u64, source: &str) -> Option<Checked> {
+    fn verify(&self, sample: u64, source: &str) -> Option<Verdict> {
         let file = {
             let mut state = self.state();
             let spent = state.tree.verdicts() as u64 + state.checking;
@@ -128,12 +135,30 @@ impl Shared<'_> {
             }
             _ => {
                 state.checker_failures = 0;
-                Some(Checked { verdict, same_as: None })
+                Some(verdict)
             }
         }
     }
 
-    fn keep(&self, sample: u64, checked: Checked) -> Result<(), FolderError> {
+    /// Writes a verdict down; false where that failed.
+    fn keep(&self, sample: u64, checked: Checked) -> bool {
+        match self.written(sample, checked) {
+            Ok(best) => {
+                let node = self.state().tree.nodes.get(&sample).cloned();
+                if let Some(node) = &node {
+                    (self.run.watch)(Event::Checked { node, best });
+                }
+                true
+            }
+            Err(error) => {
+                self.state().error = Some(error);
+                false
+            }
+        }
+    }
+
+    /// Whether it is the best so far.
+    fn written(&self, sample: u64, checked: Checked) -> Result<bool, FolderError> {
         let best = {
             let mut state = self.state();
             state.folder.checked(sample, &checked)?;
@@ -142,12 +167,7 @@ impl Shared<'_> {
             }
             state.tree.best().map(|node| node.sample)
         };
-        let best = self.write_best(best)?;
-        let node = self.state().tree.nodes.get(&sample).cloned();
-        if let Some(node) = &node {
-            (self.run.watch)(Event::Checked { node, best });
-        }
-        Ok(())
+        self.write_best(best)
     }
 }
 

@@ -11,7 +11,10 @@ use crate::output::OutputError;
 
 mod generate;
 
-pub(crate) use generate::{AuthorArgs, BudgetArgs, FeedbackArg, GenerateArgs, HardwareArg, UntilArg};
+pub(crate) use generate::{
+    AuthorArgs, BudgetArgs, FeedbackArg, GenerateArgs, HardwareArg, SearchArgs, SelectArg, TreeArgs, UntilArg,
+    WindowArg,
+};
 
 /// From a PyTorch module to a Triton kernel you can trust.
 #[derive(Debug, Parser)]
@@ -32,6 +35,14 @@ enum Command {
     /// Prints the best accepted file. Everything is kept in a folder; the same command with the same --out goes on after a
     /// kill. Exit status: 0 a candidate is accepted, 1 none is, 2 usage, 3 not decided through no fault of a candidate.
     Generate(Box<GenerateArgs>),
+    /// Search for a fast kernel: a tree of candidates, each told what became of those before it
+    ///
+    /// In each of --max-rounds rounds, --node-num candidates are written, each after one that is worth it. Prints the best
+    /// accepted file. Everything is kept in a folder; the same command with the same --out goes on after a kill. Exit status:
+    /// 0 a candidate is accepted, 1 none is, 2 usage, 3 not decided through no fault of a candidate.
+    Search(Box<SearchArgs>),
+    /// Draw what a run of generate or search has tried
+    Tree(TreeArgs),
     /// List everything that a candidate's launches do wrong with memory, and what each launch costs
     ///
     /// Runs in the emulator, over the problem's cases and value regimes. Unlike `verify` it goes on after a mistake, and it
@@ -383,6 +394,8 @@ impl Cli {
         let outcome = match self.command {
             Command::Verify(args) => commands::verify::run(&args),
             Command::Generate(args) => commands::generate::run(&args),
+            Command::Search(args) => commands::search::run(&args),
+            Command::Tree(args) => commands::tree::run(&args),
             Command::Sanitize(args) => commands::sanitize::run(&args),
             Command::Run(args) => commands::run::run(&args),
             Command::Audit(args) => commands::audit::run(&args),

@@ -5,6 +5,7 @@ mod controls;
 mod excerpt;
 mod launch;
 mod sanitize;
+mod tree;
 
 use std::fmt::Write as _;
 
@@ -21,6 +22,7 @@ pub(crate) use controls::{certificate, certificates_as_markdown};
 pub(crate) use excerpt::{Excerpts, Mark};
 pub(crate) use launch::launch;
 pub(crate) use sanitize::sanitize;
+pub(crate) use tree::tree;
 
 /// A verdict on a terminal: what was decided, why, the worst element, resources, time by stage, the next thing to try.
 pub(crate) fn verdict(verdict: &Verdict) -> String {

@@ -5,6 +5,7 @@
 
 mod budget;
 mod check;
+mod draw;
 mod folder;
 mod plan;
 mod report;
@@ -14,6 +15,7 @@ mod tree;
 
 pub use budget::{Limits, Stop, Until};
 pub use check::{Checker, Verifying};
+pub use draw::{DrawError, html, svg};
 pub use folder::{Folder, FolderError};
 pub use plan::{Plan, Planned, Selection, Window};
 pub use report::{Report, Row};

@@ -41,8 +41,9 @@ pub enum Window {
 }
 
 impl Plan {
-    /// The next round; empty when there is none.
-    pub(crate) fn next(&self, tree: &Tree) -> Vec<Planned> {
+    /// The next round; empty when there is none. An author who does not learn is asked for no second turn, and in a search goes on
+    /// with his list.
+    pub(crate) fn next(&self, tree: &Tree, learns: bool) -> Vec<Planned> {
         let round = tree.rounds.len() as u32;
         let (width, rounds) = match *self {
             Self::Chains { n, rounds } => (n, rounds),
@@ -53,6 +54,8 @@ impl Plan {
         }
         let parents = match *self {
             _ if round == 0 => vec![None; width as usize],
+            Self::Chains { .. } if !learns => Vec::new(),
+            Self::Search { .. } if !learns => vec![None; width as usize],
             Self::Chains { .. } => ends(tree).map(Some).collect(),
             Self::Search { select, .. } => select.parents(tree, width as usize).into_iter().map(Some).collect(),
         };

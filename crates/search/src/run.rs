@@ -158,8 +158,7 @@ impl Shared<'_> {
         if !missing.is_empty() {
             return Ok(Ok(missing));
         }
-        let more = self.run.author.learns() || state.tree.rounds.is_empty();
-        let planned = if more { self.run.plan.next(&state.tree) } else { Vec::new() };
+        let planned = self.run.plan.next(&state.tree, self.run.author.learns());
         if planned.is_empty() {
             return Ok(Err(Stop::Done));
         }

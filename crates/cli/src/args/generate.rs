@@ -28,6 +28,67 @@ pub(crate) struct GenerateArgs {
     pub(crate) common: Common,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// Problem file in KernelBench format: Model, get_inputs, get_init_inputs
+    pub(crate) problem: Utf8PathBuf,
+    /// Candidates of each round
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) node_num: u32,
+    /// Rounds, and with them the depth of the tree
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) max_rounds: u32,
+    /// Which candidates get children
+    #[arg(long, value_enum, value_name = "RULE", default_value_t = SelectArg::Ucb)]
+    pub(crate) select: SelectArg,
+    /// How much ucb favours candidates that have few children
+    #[arg(long, value_name = "WEIGHT", default_value_t = 0.5)]
+    pub(crate) explore: f64,
+    /// Which --window turns of those that led to a candidate its child is told
+    #[arg(long, value_enum, value_name = "RULE", default_value_t = WindowArg::Best)]
+    pub(crate) context: WindowArg,
+    #[command(flatten)]
+    pub(crate) author: AuthorArgs,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SelectArg {
+    /// The best ones
+    Reward,
+    /// Good ones and seldom tried ones: an upper confidence bound
+    Ucb,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WindowArg {
+    /// The consecutive turns with the largest sum of rewards
+    Best,
+    /// The last turns
+    Last,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TreeArgs {
+    /// Folder of the run
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Utf8PathBuf,
+    /// Write a picture: a circle for each candidate, its colour the verdict, its size the speedup
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<Utf8PathBuf>,
+    /// Write one page that needs no other file: the picture, and for each candidate its source, what it changed, its verdict
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<Utf8PathBuf>,
+    /// Print one JSON document on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Who writes, how it is told what came out, and how that is verified.
 #[derive(Debug, Args)]
 pub(crate) struct AuthorArgs {
@@ -44,7 +105,7 @@ pub(crate) struct AuthorArgs {
     #[arg(long, value_enum, value_name = "STYLE", default_value_t = FeedbackArg::Coach)]
     pub(crate) feedback: FeedbackArg,
     /// Turns that a model is shown whole; older ones in a line each
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, alias = "window-size", value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) window: u32,
     /// Folder with prompts of your own, in place of those of the same name: see docs/guides/generate.md
     #[arg(long, value_name = "DIR")]
@@ -70,7 +131,7 @@ pub(crate) struct AuthorArgs {
 #[derive(Debug, Args)]
 pub(crate) struct BudgetArgs {
     /// accepted: the first accepted candidate; 1.5x: one that is as many times faster than the baseline; all: nothing
-    /// [default: accepted on a CPU, all on a GPU]
+    /// [default: all; of generate on a CPU: accepted]
     #[arg(long, value_name = "RULE")]
     pub(crate) until: Option<UntilArg>,
     /// Tokens of questions and answers together

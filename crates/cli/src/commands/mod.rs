@@ -10,8 +10,10 @@ pub(crate) mod run;
 pub(crate) mod sanitize;
 pub(crate) mod schema;
 pub(crate) mod screen;
+pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod stream;
+pub(crate) mod tree;
 pub(crate) mod verify;
 
 /// The caller asked for something that cannot be: exit status 2.

@@ -23,6 +23,7 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<ExitCode> {
         common: &args.common,
         window: args.author.window,
         wanted: args.n,
+        thorough: false,
     };
     let prepared = setup.prepare()?;
     let out = prepared.out.clone();

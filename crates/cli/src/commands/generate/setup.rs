@@ -25,6 +25,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) window: u32,
     /// Candidates that an author who lists them is asked for.
     pub(crate) wanted: u32,
+    /// Whether to go on after the first accepted candidate where nothing is timed, unless told otherwise.
+    pub(crate) thorough: bool,
 }
 
 /// All that a run needs. The folder is locked, and the processes are up.
@@ -131,9 +133,11 @@ impl Setup<'_> {
 
     fn limits(&self, device: Device) -> Limits {
         let until = match (self.budget.until, device) {
-            (Some(UntilArg::Accepted), _) | (None, Device::Cpu) => Until::Accepted,
+            (Some(UntilArg::Accepted), _) => Until::Accepted,
             (Some(UntilArg::Speedup(factor)), _) => Until::Speedup(factor),
             (Some(UntilArg::All), _) | (None, Device::Cuda(_)) => Until::All,
+            (None, Device::Cpu) if self.thorough => Until::All,
+            (None, Device::Cpu) => Until::Accepted,
         };
         Limits {
             until,

@@ -1,0 +1,103 @@
+//! Pictures of a run: a circle for each candidate, to the right of the one that it comes from.
+
+mod layout;
+mod page;
+
+use std::fmt::Write as _;
+
+use tilewright_contract::{Fault, VerdictKind};
+
+use crate::{Node, Tree};
+use layout::Layout;
+
+pub use page::{DrawError, html};
+
+/// Pixels between rounds, between neighbours, and around all.
+const COLUMN: f64 = 110.0;
+const ROW: f64 = 34.0;
+const MARGIN: f64 = 30.0;
+
+/// The tree as one SVG document. Each circle is in a group with the id `nNUMBER`.
+pub fn svg(tree: &Tree) -> String {
+    let layout = Layout::of(tree);
+    let at = |node: &Node| {
+        let (column, row) = layout.place(node.sample);
+        (MARGIN + COLUMN * column, MARGIN + ROW * row)
+    };
+    let (width, height) = (2.0 * MARGIN + COLUMN * layout.columns() + 60.0, 2.0 * MARGIN + ROW * layout.rows());
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+         viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\" font-size=\"10\">\n"
+    );
+    for node in tree.nodes.values() {
+        let Some(parent) = node.parent.and_then(|parent| tree.nodes.get(&parent)) else { continue };
+        let ((x, y), (to_x, to_y)) = (at(parent), at(node));
+        let middle = (x + to_x) / 2.0;
+        let _ = writeln!(
+            out,
+            "<path d=\"M{x:.0} {y:.1} C{middle:.0} {y:.1} {middle:.0} {to_y:.1} {to_x:.0} {to_y:.1}\" fill=\"none\" stroke=\"#aaa\"/>"
+        );
+    }
+    let best = tree.best().map(|node| node.sample);
+    for node in tree.nodes.values() {
+        let (x, y) = at(node);
+        let ring = if best == Some(node.sample) { " stroke=\"#000\" stroke-width=\"2.5\"" } else { "" };
+        let faded = if node.is_own() || node.checked.is_none() { "" } else { " fill-opacity=\"0.35\"" };
+        let _ = writeln!(
+            out,
+            "<g id=\"n{0}\" class=\"node\"><title>{1}</title><circle cx=\"{x:.0}\" cy=\"{y:.1}\" r=\"{2:.1}\" \
+             fill=\"{3}\"{ring}{faded}/><text x=\"{4:.0}\" y=\"{5:.1}\">{6}</text></g>",
+            node.sample,
+            escaped(&title(node)),
+            radius(node),
+            colour(node),
+            x + 18.0,
+            y + 3.5,
+            label(node),
+        );
+    }
+    out + "</svg>\n"
+}
+
+fn title(node: &Node) -> String {
+    let kind = node.kind().map_or("no verdict", VerdictKind::name);
+    format!("{} {kind}: {}", node.sample, node.answer.variant)
+}
+
+fn label(node: &Node) -> String {
+    match node.speedup() {
+        Some(speedup) => format!("{} ({speedup:.2} x)", node.sample),
+        None => node.sample.to_string(),
+    }
+}
+
+/// An area that grows with the speedup.
+fn radius(node: &Node) -> f64 {
+    let area = match node.speedup() {
+        Some(speedup) => speedup.clamp(0.2, 4.0),
+        None if node.accepted() => 1.0,
+        None => 0.5,
+    };
+    8.0 * area.sqrt()
+}
+
+fn colour(node: &Node) -> &'static str {
+    match node.kind() {
+        Some(VerdictKind::Accepted) => "#2a9d48",
+        Some(VerdictKind::Rejected) => "#8b1a8b",
+        Some(VerdictKind::Incorrect) => "#e07b00",
+        Some(VerdictKind::CompileError) => "#b5651d",
+        Some(kind) if kind.fault() == Fault::Candidate => "#d02f2f",
+        Some(_) => "#c9b400",
+        None => "#999",
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    let text: String = text.chars().map(clean).collect();
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests;

@@ -102,6 +102,7 @@ def emit_attention(group: Group, table: Sizes, options: dict[str, Any]) -> Launc
     w.names.add("tile_mask")
     w.line(f"tile_mask = query_mask[:, None] & (value_dim < {width})[None, :]")
     base_index = [*(index[d] for d in range(n)), "query[:, None]", "value_dim[None, :]"]
+    tile.tile_axes = ["query[:, None]", "value_dim[None, :]"]
     tile.epilogue(base_index, [(set(range(n)), "")], "tile_mask")
     count = table.product(batch)
     grid = f"(triton.cdiv({sizes.text(attrs['queries'])}, {block_q}), {sizes.text(count)})"

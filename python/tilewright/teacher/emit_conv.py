@@ -42,6 +42,7 @@ class Conv:
         self.node = self.tile.node
         attrs = self.node.attrs
         self.rank: int = attrs["rank"]
+        self.tile.tile_axes = ["pixel[:, None]", "channel[None, :]"]
         self.axes = AXES[3 - self.rank :]
         self.x, self.weight = self.node.views["x"].value, self.node.views["weight"].value
         self.stride, self.padding, self.dilation = attrs["stride"], attrs["padding"], attrs["dilation"]

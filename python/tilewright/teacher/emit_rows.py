@@ -29,6 +29,8 @@ class Launch:
     allocations: list[Value] = field(default_factory=list)
     comment: str = ""
     setup: list[str] = field(default_factory=list)
+    loop: str = ""
+    """A `for` of the host around the launch."""
 
 
 class Layout:
@@ -413,6 +415,8 @@ class Rows:
             assert start is not None
             decode(w, self.layout.r, start, lambda at, n: ("tap", "tap", "tap")[min(at, 2)], space.index)
             space.mask = self.x_mask
+            # What depends on the tap alone is one number for all lanes.
+            space.parts = [Space({k: space.index[k] for k, _ in self.layout.r}, "", "full")]
             return space
         col = w.assign("col", self.lane if start is None else f"{start} + {self.lane}")
         mask = w.assign("mask", f"({col} < {self.length}) & {self.x_mask}" if self.x_mask else f"{col} < {self.length}")
@@ -517,7 +521,7 @@ class Rows:
             return f"tl.{kind}({text}, {axis})"
         if kind == "prod":
             self.writer.helpers.add("multiply")
-            return f"tl.reduce({text}, {axis.replace('axis=', '', 1)}, multiply)"
+            return f"tl.reduce({text}, combine_fn=multiply, {axis})"
         if kind in ("any", "all"):
             return f"tl.{'max' if kind == 'any' else 'min'}({text}, {axis}) != 0"
         return f"tl.{kind}({text}, {axis})"
@@ -644,7 +648,7 @@ class Rows:
             text = f"tl.{'max' if kind == 'any' else 'min'}({names[0]}, {axis}) != 0"
         elif kind == "prod":
             w.helpers.add("multiply")
-            text = f"tl.reduce({names[0]}, {axis.replace('axis=', '', 1)}, multiply)"
+            text = f"tl.reduce({names[0]}, combine_fn=multiply, {axis})"
         else:
             text = f"tl.{kind}({names[0]}, {axis})"
         self.row_values[id(out)] = w.assign(out.name, text)

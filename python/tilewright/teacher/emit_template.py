@@ -37,6 +37,10 @@ def emit(group: Group, table: Sizes, options: dict[str, Any]) -> list[Launch]:
         from tilewright.teacher.emit_attention import emit_attention
 
         return [emit_attention(group, table, options)]
+    if node.kind == "recurrent":
+        from tilewright.teacher.emit_recurrent import emit_recurrent
+
+        return emit_recurrent(group, table, options)
     raise Unsupported(f"no template {node.kind}")
 
 
@@ -77,6 +81,7 @@ class Tile:
         self.writer.in_group = self.in_group
         self.writer.place = lambda lin, view, space: self.layout.place(lin, view.axes, "full")
         self.acc = "acc"
+        self.tile_axes = ["row[:, None]", "col[None, :]"]
         self.wide = ".to(tl.int64)" if is_wide(group, table) else ""
         for role, view in self.node.views.items():
             self.writer.roles[id(view.value)] = role if role not in ("a", "b") else operand_role(view.value, role)
@@ -106,7 +111,13 @@ class Tile:
         offset = self.layout.merged(self.layout.contiguous())
         for value in self.group.stored:
             text = self.acc if value.node is self.node else w.term(value.node.term, space)
-            store(w, value, w.lin(offset, space.index), text, mask)
+            place = w.lin(offset, space.index)
+            for axis in self.tile_axes:
+                if (
+                    axis[axis.index("[") :] not in place
+                ):  # an axis of one element: the addresses are a block all the same
+                    place = f"{place} + {axis} * 0"
+            store(w, value, place, text, mask)
 
     def done(self, grid: str, doc: str, options: dict[str, Any]) -> Launch:
         return finish(self.writer, self.group, grid, doc, options)

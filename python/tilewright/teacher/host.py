@@ -106,14 +106,19 @@ class HostWriter:
                 self.used_text(arg.host)
         keywords += [f"{k}={v}" for k, v in launch.options.items()]
         self.used_text(launch.grid)
-        head = f"{name}[{launch.grid}]("
+        indent = ""
+        if launch.loop:
+            self.lines.append(launch.loop)
+            self.used_text(launch.loop)
+            indent = "    "
+        head = f"{indent}{name}[{launch.grid}]("
         one = head + ", ".join([*positional, *keywords]) + ")"
         if len(one) <= 110:
             self.lines.append(one)
         else:
             self.lines.append(head)
-            self.lines += self.wrapped([*positional, *keywords])
-            self.lines.append(")")
+            self.lines += [indent + line for line in self.wrapped([*positional, *keywords])]
+            self.lines.append(f"{indent})")
 
     def wrapped(self, parts: list[str]) -> list[str]:
         return ["    " + part + "," for part in parts]

@@ -118,6 +118,8 @@ class Lowering:
                 return HostNumber(self.arguments[value.values])
             if all(isinstance(v, int) for v in value.values):
                 return HostNumber(f"size:{self.size(value)}")
+            if (power := self.power_of_size(value.values)) is not None:
+                return power
             raise Unsupported(f"no formula for a number that is {value.values} in the problem's cases")
         if (
             isinstance(value, int | float)
@@ -126,6 +128,18 @@ class Lowering:
         ):
             return HostNumber(self.arguments[(value,) * len(self.cases)])
         return value
+
+    def power_of_size(self, values: tuple[float, ...]) -> HostNumber | None:
+        """The root of a size, its inverse and the like: the usual factors in attention and embeddings."""
+        for symbol, known in self.sizes.values.items():
+            for exponent in (0.5, -0.5, -1.0, -2.0):
+                if all(abs(n**exponent - v) <= 1e-9 * abs(v) for n, v in zip(known, values, strict=True)):
+                    return HostNumber(f"{symbol} ** {exponent}")
+        for names, host in self.arguments.items():
+            for exponent in (0.5, -0.5, -1.0):
+                if all(n > 0 and abs(n**exponent - v) <= 1e-9 * abs(v) for n, v in zip(names, values, strict=True)):
+                    return HostNumber(f"{host} ** {exponent}")
+        return None
 
     def plain(self, value: Any, what: str) -> Any:
         """A number that must be the same in all cases."""
@@ -236,6 +250,10 @@ class Lowering:
         """A reduction; `moments` gives two results."""
         dims = sorted({d % len(lazy.shape) for d in dims}) if lazy.shape else []
         shape = tuple(s for i, s in enumerate(lazy.shape) if i not in dims)
+        if not isinstance(lazy.term, Read | Const) and any(
+            r.view.value.node is not None and isinstance(r.view.value.node, ir.Template) for r in ir.reads(lazy.term)
+        ):
+            lazy = self.realise(lazy)  # becomes the epilogue of the template
         names = ("mean", "squares") if kind == "moments" else (name or kind,)
         outs = [self.temp(shape, dtype, n) for n in names]
         self.add(Reduce(self.label, outs, kind, lazy.term, lazy.shape, tuple(dims)))
@@ -419,7 +437,7 @@ class Lowering:
         """What an in-place operation leaves in its target, for all later uses."""
         if not isinstance(target, FxNode):
             raise Unsupported("an in-place operation on a list")
-        if target.op == "call_function" and base_name(target.target) in VIEWS:
+        if target.op == "call_function" and base_name(target.target) in VIEWS - {"clone"}:
             raise Unsupported(f"an in-place operation on a view ({base_name(target.target)})")
         old = env[target]
         result = self.expand(result, old.shape)
@@ -580,4 +598,4 @@ def gather(lowering: Lowering, value: Value, index: Sequence[Lazy]) -> Lazy:
 
 def load_rules() -> None:
     """Imports the modules that register rules."""
-    from tilewright.teacher import ops_pointwise, ops_reduce, ops_template, ops_view  # noqa: F401
+    from tilewright.teacher import ops_pointwise, ops_recurrent, ops_reduce, ops_template, ops_view  # noqa: F401

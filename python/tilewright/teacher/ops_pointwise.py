@@ -342,9 +342,10 @@ def mish(lowering: Lowering, x: Any) -> Lazy:
 
 
 @lowers("log_sigmoid", "log_sigmoid_forward")
-def log_sigmoid(lowering: Lowering, x: Any) -> Lazy:
-    c = Calculator(lowering, x)
-    return c("neg", softplus_of(c, c("neg", c.x)), hint="log_sigmoid")
+def log_sigmoid(lowering: Lowering, x: Any) -> Any:
+    c = Calculator(lowering, x, lowering.lazy(x).dtype)
+    out = c("neg", softplus_of(c, c("neg", c.x)), hint="log_sigmoid")
+    return [out, None] if lowering.label.endswith("forward") else out
 
 
 @lowers("softshrink", "hardshrink", "threshold")
@@ -402,7 +403,7 @@ def to(lowering: Lowering, x: Any, *args: Any, **kwargs: Any) -> Lazy:
 
 @lowers("clone", "contiguous", "detach", "alias", "lift_fresh_copy", "lift_fresh", "lift", "resolve_conj", view=True)
 def same(lowering: Lowering, x: Any, *args: Any, **kwargs: Any) -> Lazy:
-    return x
+    return Lazy(x.term, x.shape) if lowering.label == "clone" else x
 
 
 @lowers("dropout", "feature_dropout", "alpha_dropout", "native_dropout")

@@ -26,13 +26,12 @@ def product(lowering: Lowering, a: Lazy, b: Lazy, name: str = "product") -> Lazy
         return lowering.op("mul", a.dtype, a, unsqueeze(diagonal, len(diagonal.shape) - 1))
     if a.dtype != b.dtype:
         a, b = (lowering.cast(x, torch.promote_types(a.dtype, b.dtype)) for x in (a, b))
+    if a.dtype == torch.float64 or lowering.sizes.is_one(a.shape[-2]) or lowering.sizes.is_one(b.shape[-1]):
+        return product_by_sum(lowering, a, b)
     left, right = lowering.memory(a), lowering.memory(b)
     batch = a.shape[:-2]
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
     out = lowering.temp((*batch, m, n), a.dtype, name)
-    small = all(v <= 8 for v in lowering.sizes.of(m)) or all(v <= 4 for v in lowering.sizes.of(n))
-    if a.dtype == torch.float64 or (small and not batch and False):
-        return product_by_sum(lowering, a, b)
     attrs = {"m": m, "n": n, "k": k, "batch": tuple(batch)}
     lowering.add(Template(lowering.label, [out], "matmul", {"a": left, "b": right}, attrs))
     return lowering.read(out)
@@ -84,6 +83,36 @@ def vector_product(lowering: Lowering, a: Lazy, b: Lazy) -> Lazy:
         terms = lowering.op("mul", wide, lowering.cast(a, wide), lowering.cast(b, wide), hint="term")
         out = lowering.reduce("sum", terms, [len(b.shape) - 2], wide, name="product")
     return lowering.cast(out, a.dtype)
+
+
+@lowers("einsum")
+def einsum(lowering: Lowering, equation: str, operands: list[Lazy], path: Any = None) -> Lazy:
+    """Of two operands: a product over the letters that the result lacks."""
+    equation = equation.replace(" ", "")
+    if "->" not in equation or "." in equation or len(operands) != 2:
+        raise Unsupported(f"einsum {equation}")
+    inputs, result = equation.split("->")
+    a, b = inputs.split(",")
+    if any(len(set(t)) != len(t) for t in (a, b, result)):
+        raise Unsupported(f"einsum {equation}: a letter twice in one operand")
+    sizes = dict(zip(a, operands[0].shape, strict=True)) | dict(zip(b, operands[1].shape, strict=True))
+    shared = [c for c in a if c in b and c in result]
+    summed = [c for c in a if c in b and c not in result]
+    rows, cols = [c for c in a if c not in b], [c for c in b if c not in a]
+    if any(c not in result for c in (*rows, *cols)):
+        raise Unsupported(f"einsum {equation}: a sum over one operand")
+
+    def arranged(lazy: Lazy, letters: str, order: list[str], last: tuple[list[str], list[str]]) -> Lazy:
+        lazy = lowering.view(lazy, lambda v: v.permute([letters.index(c) for c in order]))
+        shape = (*(sizes[c] for c in shared), *(lowering.sizes.product(sizes[c] for c in part) for part in last))
+        return reshape_to(lowering, lazy, shape)
+
+    left = arranged(operands[0], a, [*shared, *rows, *summed], (rows, summed))
+    right = arranged(operands[1], b, [*shared, *summed, *cols], (summed, cols))
+    out = product(lowering, left, right)
+    order = [*shared, *rows, *cols]
+    out = reshape_to(lowering, out, tuple(sizes[c] for c in order))
+    return lowering.view(out, lambda v: v.permute([order.index(c) for c in result]))
 
 
 @lowers("linear")

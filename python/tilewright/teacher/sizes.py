@@ -41,7 +41,7 @@ class Printer(StrPrinter):
     """Python text of a size."""
 
     def _print_FloorDiv(self, expr: FloorDiv) -> str:
-        a, b = (self.parenthesize(arg, 60) for arg in expr.args)
+        a, b = (self._print(arg) if arg.is_Symbol or arg.is_Integer else f"({self._print(arg)})" for arg in expr.args)
         return f"{a} // {b}"
 
     def _print_Mul(self, expr: sympy.Mul) -> str:

@@ -10,7 +10,7 @@ from tilewright.teacher.capture import Problem, capture
 from tilewright.teacher.emit_rows import Launch, emit_loop, emit_rows
 from tilewright.teacher.group import Group, Grouper
 from tilewright.teacher.host import HostWriter, result_text
-from tilewright.teacher.ir import Lazy, Pointwise, Read, Value
+from tilewright.teacher.ir import Lazy, Node, Pointwise, Read, Value
 from tilewright.teacher.lower import Diverging, Lowering
 from tilewright.teacher.sizes import Sizes, Unsupported
 
@@ -32,6 +32,7 @@ def write(problem: Problem, options: dict[str, Any]) -> str:
     except Diverging:
         raise Unsupported("the problem's cases take different paths through forward") from None
     outputs = finish_results(lowering, results)
+    lowering.nodes = needed(lowering.nodes, [v for v, _ in outputs])
     groups = Grouper(lowering.sizes, options).run(lowering.nodes, [v for v, _ in outputs])
     groups = live(groups)
     host = HostWriter(lowering)
@@ -59,6 +60,17 @@ def emit(group: Group, table: Sizes, options: dict[str, Any]) -> list[Launch]:
     from tilewright.teacher import emit_template
 
     return emit_template.emit(group, table, options)
+
+
+def needed(nodes: list[Node], results: list[Value]) -> list[Node]:
+    """Nodes that something depends on."""
+    wanted = {id(v) for v in results}
+    kept: list[Node] = []
+    for node in reversed(nodes):
+        if any(id(v) in wanted or v.into is not None for v in node.outs):
+            kept.append(node)
+            wanted |= {id(v) for v in node.inputs()}
+    return kept[::-1]
 
 
 def live(groups: list[Group]) -> list[Group]:

@@ -184,7 +184,7 @@ class Writer:
         for arg in self.args:
             if arg.kind == "number" and arg.host == host:
                 return arg.name
-        name = self.name(re.sub(r"\W", "_", host.split(".")[-1]))
+        name = self.name("scale" if "**" in host else re.sub(r"\W", "_", host.split(".")[-1]))
         self.args.append(Arg(name, host, "number"))
         return name
 
@@ -417,15 +417,17 @@ class Writer:
             return self.remember(text, "index", space)
         offset = self.lin(lin, space.index)
         masks = [space.mask] if space.mask else []
+        guarded: set[Any] = set()
         for guard in view.guards:
             at = self.place(guard.lin, view, space)
+            guarded |= set(at.terms)
             place = self.lin(at, space.index)
             if not re.fullmatch(r"\w+", place):
                 place = self.remember(place, "at", space)
             inside = f"({place} < {self.size(guard.high)})"
             masks.append(f"({place} >= 0) & {inside}" if guard.low else inside)
-        if masks and view.guards and not lin.terms:
-            # One element for all lanes: a block of equal addresses, so that each lane has its own mask.
+        if guarded - {k for k, c in lin.terms.items() if c != 0}:
+            # The mask has more dimensions than the address: addresses are repeated to its shape.
             offset = f"{offset} + {self.zeros(space)}"
         fill = other if not view.guards else literal(view.fill, view.value.dtype)
         return self.load(view.value, offset, masks, fill, term.name or view.value.name, space)

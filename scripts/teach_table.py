@@ -126,7 +126,7 @@ def show(rows: dict[str, dict[str, Any]]) -> None:
     for kind in sorted(kinds):
         logs = [math.log(r["speedup"][kind]) for r in accepted if kind in (r.get("speedup") or {})]
         print(
-            f"geometric mean of the speedup against {kind}: {math.exp(sum(logs) / len(logs)):.3f} ({len(logs)} problems)"
+            f"geometric mean of the speedup against {kind}: {math.exp(sum(logs) / len(logs)):.3f} ({len(logs)} timed)"
         )
 
 

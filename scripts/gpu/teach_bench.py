@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Times what the offline teacher writes against eager torch and torch.compile, at the realistic sizes of a module file.
 
-For choosing defaults (tile sizes, precision of products, order of loops); verdicts come from `tilewright verify`. TF32 is
-off for the reference. Each candidate is compared with the reference before it is timed.
+For choosing defaults (tile sizes, precision of products, order of loops); verdicts come from `tilewright verify`.
+TF32 is off for the reference. Each candidate is compared with the reference before it is timed.
 
     scripts/gpu/teach_bench.py FILE[:OPTIONS]... --json out.json --seconds 100
 
-OPTIONS is a Python dict of the teacher's options, such as `{"precision": "tf32x3"}`; several `FILE:OPTIONS` of one
-file share the reference.
+OPTIONS is a Python dict of the teacher's options, such as `{"precision": "tf32x3"}`; several `FILE:OPTIONS` of
+one file share the reference.
 """
 
 from __future__ import annotations

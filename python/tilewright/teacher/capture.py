@@ -51,7 +51,7 @@ class Problem:
 
 
 def capture(path: str) -> Problem:
-    """Trace all cases of a problem. Raises `ProblemError` for an unusable file, `Unsupported` for what cannot be traced."""
+    """Trace all cases. Raises `ProblemError` for an unusable file, `Unsupported` for what cannot be traced."""
     source = oracle_problem.read_source(path)
     modules = [("default", oracle_problem.load(path, source))]
     for label, changes in oracle_problem.variants(modules[0][1], path):

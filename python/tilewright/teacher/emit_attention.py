@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from tilewright.teacher import ir, sizes
+from tilewright.teacher.emit_matmul import wrap
 from tilewright.teacher.emit_rows import Launch, decode
 from tilewright.teacher.emit_template import Tile, added, form_text, precision, scalar_size
-from tilewright.teacher.emit_matmul import wrap
 from tilewright.teacher.group import Group
 from tilewright.teacher.sizes import Sizes
 from tilewright.teacher.writer import Arg
@@ -20,8 +20,8 @@ def emit_attention(group: Group, table: Sizes, options: dict[str, Any]) -> Launc
     tile = Tile(group, table, options, static=False)
     w, attrs, views = tile.writer, tile.node.attrs, tile.node.views
     w.names |= {
-        "query", "key", "dim", "value_dim", "query_mask", "key_mask", "top", "total", "acc", "scores", "start", "q", "k",
-        "v", "weights", "shrink", "new_top", "stop", "allowed", "bias",
+        "query", "key", "dim", "value_dim", "query_mask", "key_mask", "top", "total", "acc", "scores", "start", "q",
+        "k", "v", "weights", "shrink", "new_top", "stop", "allowed", "bias",
     }  # fmt: skip
     q, k, v = views["q"], views["k"], views["v"]
     dtype, batch = q.value.dtype, attrs["batch"]

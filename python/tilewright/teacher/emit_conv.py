@@ -57,8 +57,8 @@ class Conv:
         self.taps = table.product(self.kernel)
         self.grouped = not table.is_one(self.groups)
         self.w.names |= {
-            "pixel", "pixel_mask", "channel", "channel_mask", "out_channel", "sample", "acc", "tap", "c", "c_mask", "start",
-            "x", "y", "z", "inside", "weight", "image", "group", "k", "taps", "values",
+            "pixel", "pixel_mask", "channel", "channel_mask", "out_channel", "sample", "acc", "tap", "c", "c_mask",
+            "start", "x", "y", "z", "inside", "weight", "image", "group", "k", "taps", "values",
             *(f"{a}_{s}" for a in AXES for s in ("out", "in", "tap", "phase", "first", "low")),
         }  # fmt: skip
 

@@ -150,9 +150,7 @@ def tile_index(w: Any, m: str, n: str, grouped: bool) -> None:
         w.line("tile_n = program % tiles_n")
         return
     w.constexpr("GROUP_M", "8")
-    w.line(
-        "# Programs that run together work on a band of GROUP_M rows of tiles, so that they share operands in the cache."
-    )
+    w.line("# Programs that run together work on a band of GROUP_M rows of tiles: they share operands in the cache.")
     w.line(f"tiles_m = tl.cdiv({m}, BLOCK_M)")
     w.line("band = program // (GROUP_M * tiles_n)")
     w.line("first_m = band * GROUP_M")

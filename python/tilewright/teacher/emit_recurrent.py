@@ -60,8 +60,8 @@ def step_kernel(node: Template, table: Sizes, options: dict[str, Any]) -> Launch
     kind, names = node.attrs["kind"], NAMES[node.attrs["kind"]]
     w = Writer(table, static=False)
     w.names |= {
-        "row", "col", "row_mask", "col_mask", "tile_mask", "inner", "inner_mask", "h", "start", "step", "old", "new", "cell",
-        "previous", "weights", *names, *(f"{n}_in" for n in names),
+        "row", "col", "row_mask", "col_mask", "tile_mask", "inner", "inner_mask", "h", "start", "step", "old", "new",
+        "cell", "previous", "weights", *names, *(f"{n}_in" for n in names),
     }  # fmt: skip
     states, gates, weight = node.outs[0], node.views["gates"], node.views["weight"]
     batch, width = node.attrs["batch"], node.attrs["width"]

@@ -409,7 +409,7 @@ class Rows:
         space = Space(dict(self.x_index), "", "full")
         row = self.rows_space
         if self.form != "serial" and self.layout.x:
-            # What a block of a sweep reads of its row stays in the sweep: Triton's loops keep their names to themselves.
+            # What a sweep reads of its row stays in the sweep: Triton's loops keep their names to themselves.
             space.parts = [row if start is None else Space(row.index, row.mask, "row", [], dict(row.cache))]
         if self.form == "serial":
             assert start is not None

@@ -18,7 +18,7 @@ def emit_split(first: Rows) -> list[Launch]:
     rows = table.of(first.nx)[0]
     length = table.of(first.nr)[0]
     first.persistent = False
-    if first.form != "tile" or first.layout.x and first.layout.x[-1][0] < first.layout.r[-1][0]:
+    if first.form != "tile" or (first.layout.x and first.layout.x[-1][0] < first.layout.r[-1][0]):
         first.form, first.block_x, first.block_r = "rows", 1, 2048
     else:
         first.block_x, first.block_r = 64, 32

@@ -83,15 +83,15 @@ class Grouper:
         self.home[id(node)] = group
 
     def candidates(self, node: Node) -> list[Group]:
-        """Groups that made an input, latest first; then, for reductions and what follows them, those with the same inputs."""
+        """Groups that made an input, latest first; for reductions, also those with the same inputs."""
         makers = [self.home[id(v.node)] for v in node.inputs() if v.node is not None]
         found = sorted(set(makers), key=lambda g: -self.groups.index(g))
         if isinstance(node, Reduce):
             mine = {id(v) for v in node.inputs()}
             for group in reversed(self.groups):
-                if group.kind == "rows" and group not in found:
-                    if any(id(v) in mine for n in group.nodes for v in n.inputs()):
-                        found.append(group)
+                shares = any(id(v) in mine for n in group.nodes for v in n.inputs())
+                if group.kind == "rows" and group not in found and shares:
+                    found.append(group)
         return found
 
     def new(self, node: Node) -> Group:

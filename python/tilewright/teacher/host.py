@@ -20,7 +20,7 @@ from tilewright.teacher.sizes import Unsupported
 HELPERS = {
     "multiply": '@triton.jit\ndef multiply(a, b):\n    """Combines two factors."""\n    return a * b',
     "floor_div": (
-        '@triton.jit\ndef floor_div(a, b):\n    """a // b rounded downwards, as Python does; Triton rounds towards zero."""\n'
+        '@triton.jit\ndef floor_div(a, b):\n    """a // b rounded downwards, as in Python; Triton rounds towards zero."""\n'
         "    quotient = a // b\n    return tl.where((a % b != 0) & ((a < 0) != (b < 0)), quotient - 1, quotient)"
     ),
     "floor_mod": (
@@ -375,7 +375,7 @@ def attribute_lines(node: ast.ClassDef, lowering: Lowering, forward: str, lines:
     """Constructor arguments that `forward` asks for and the constructor does not keep."""
     text = "\n".join(lines)
     added = []
-    for name in sorted({m for m in re.findall(r"self\.(\w+)", forward)}):
+    for name in sorted(set(re.findall(r"self\.(\w+)", forward))):
         known = name in {k.split("[")[0] for k in lowering.cases[0].numbers_args}
         if known and not re.search(rf"self\.{name}\s*[=:]", text):
             added.append(f"        self.{name} = {name}")

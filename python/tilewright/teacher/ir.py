@@ -231,7 +231,7 @@ class View:
         return made
 
     def window(self, axis: int, out: Size, kernel: Size, stride: Size, dilation: Size) -> View:
-        """Splits an axis into (position, tap): element = position * stride + tap * dilation. The tap axis comes last."""
+        """Splits an axis: element = position * stride + tap * dilation. The axis of taps comes last."""
         atom = self._single(axis)
         position, tap = Atom(out), Atom(kernel)
         atoms = [] if out == 1 else [position]

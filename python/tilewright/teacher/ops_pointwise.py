@@ -491,9 +491,10 @@ def fill(lowering: Lowering, x: Any, *args: Any, **kwargs: Any) -> Lazy:
 def shape_of(lowering: Lowering, x: Any, args: Any) -> tuple[Any, ...]:
     """Shape of a new tensor, from a tensor like it or from numbers."""
     metas = lowering.meta
-    if isinstance(x, Lazy) and len(x.shape) == metas[0].dim():
-        if all(tuple(lowering.sizes.of(s)[i] for s in x.shape) == tuple(m.shape) for i, m in enumerate(metas)):
-            return x.shape
+    if isinstance(x, Lazy) and all(
+        tuple(lowering.sizes.of(s)[i] for s in x.shape) == tuple(m.shape) for i, m in enumerate(metas)
+    ):
+        return x.shape
     return tuple(
         lowering.size(
             Varying(tuple(int(m.shape[d]) for m in metas))

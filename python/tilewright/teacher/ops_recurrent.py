@@ -64,7 +64,7 @@ def stacked(lowering: Lowering, parts: list[Lazy]) -> Lazy:
 
 
 def sweep(lowering: Lowering, kind: str, x: Lazy, start: list[Lazy], weights: list[Lazy], reverse: bool) -> Any:
-    """One direction of one layer on (batch, time, width): the outputs in the order of the input, and the last states."""
+    """One direction of one layer on (batch, time, width): outputs in the input's order, and the last states."""
     weight_in, weight_hidden = weights[:2]
     bias_in, bias_hidden = weights[2:] if len(weights) == 4 else (None, None)
     gates = linear(lowering, x, weight_in, bias_in)

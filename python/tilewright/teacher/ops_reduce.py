@@ -463,7 +463,7 @@ def max_pool(
 ) -> Any:
     rank = int(lowering.label[8])
     kernel = listed(kernel, rank)
-    x, kernels, _ = windows(
+    x, _kernels, _ = windows(
         lowering,
         x,
         rank,
@@ -495,7 +495,7 @@ def avg_pool(
     kernel = listed(kernel, rank)
     stride, padding = listed(stride, rank, kernel), listed(padding, rank)
     shape = x.shape
-    x, kernels, outs = windows(lowering, x, rank, kernel, stride, padding, [1] * rank, 0.0)
+    x, kernels, _outs = windows(lowering, x, rank, kernel, stride, padding, [1] * rank, 0.0)
     dims = list(range(len(x.shape) - rank, len(x.shape)))
     wide = accumulated(x.dtype)
     out = lowering.reduce("sum", lowering.cast(x, wide), dims, wide)

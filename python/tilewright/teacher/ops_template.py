@@ -238,7 +238,7 @@ def depthwise(lowering: Lowering, x: Lazy, weight: Lazy, rank: int, stride: Any,
     if times != 1:
         x = lowering.view(lowering.realise(x), lambda v: v.repeat_inner(1, times))
     kernel = list(weight.shape[2:])
-    taps, _, outs = windows(lowering, x, rank, kernel, stride, padding, dilation, 0.0)
+    taps, _, _outs = windows(lowering, x, rank, kernel, stride, padding, dilation, 0.0)
     weight = lowering.view(weight, lambda v: v.squeeze(1))
     for i in range(rank):
         weight = unsqueeze(weight, 1 + i)
@@ -309,7 +309,8 @@ def attention(
         raise Unsupported("attention with dropout")
     if kwargs.get("enable_gqa", enable_gqa):
         times = lowering.sizes.quotient(q.shape[-3], k.shape[-3])
-        k, v = (lowering.view(x, lambda w: w.repeat_inner(len(x.shape) - 3, times)) for x in (k, v))
+        heads = len(k.shape) - 3
+        k, v = (lowering.view(x, lambda w: w.repeat_inner(heads, times)) for x in (k, v))
     batch = lowering.broadcast_shape([q.shape[:-2], k.shape[:-2], v.shape[:-2]])
     q, k, v = (lowering.expand(x, (*batch, *x.shape[-2:])) for x in (q, k, v))
     head = max(*lowering.sizes.of(q.shape[-1]), *lowering.sizes.of(v.shape[-1]))

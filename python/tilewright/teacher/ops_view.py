@@ -156,7 +156,7 @@ def expand(lowering: Lowering, x: Lazy, other: Any, **_: Any) -> Lazy:
 def slice_rule(lowering: Lowering, x: Lazy, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> Lazy:
     dim = dim % len(x.shape)
     if lowering.label == "narrow":
-        end = None
+        pass
     sizes = lowering.sizes
     size = x.shape[dim]
     values = known(lowering, dim)
@@ -236,7 +236,8 @@ def split(lowering: Lowering, x: Lazy, *args: Any, **kwargs: Any) -> list[Lazy]:
 @lowers("flip")
 def flip(lowering: Lowering, x: Lazy, dims: list[int]) -> Lazy:
     for dim in dims:
-        x = lowering.view(x, lambda v, d=dim % len(x.shape): v.flip(d))
+        at = dim % len(x.shape)
+        x = lowering.view(x, lambda v, d=at: v.flip(d))
     return x
 
 
@@ -441,7 +442,8 @@ def upsample_nearest(lowering: Lowering, x: Lazy, *args: Any, **_: Any) -> Lazy:
         factors = {o // i for o, i in zip(out, old, strict=True)}
         if len(factors) != 1 or any(o % i for o, i in zip(out, old, strict=True)):
             return nearest_by_index(lowering, x)
-        x = lowering.view(x, lambda v, d=d, n=lowering_int(factors.pop()): v.repeat_inner(d, n))
+        factor = lowering_int(factors.pop())
+        x = lowering.view(x, lambda v, d=d, n=factor: v.repeat_inner(d, n))
     return x
 
 

@@ -64,7 +64,7 @@ class Printer(StrPrinter):
 
 def order_of(factor: Size) -> tuple[int, str]:
     """Products are printed in the order in which their symbols were made."""
-    symbols = [s for s in factor.free_symbols]
+    symbols = list(factor.free_symbols)
     return (min((ORDER.get(s.name, 0) for s in symbols), default=0), str(factor))
 
 

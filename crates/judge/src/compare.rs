@@ -2,6 +2,7 @@
 
 use tilewright_contract::{ExpectedTensor, Metrics, Profile, Rule, Worst};
 
+use crate::figures::{Element, Figures};
 use crate::groups::{Groups, unravel};
 use crate::scan::{Limits, Overview, Scan, Sources, Typical};
 use crate::value::{figure, integer, text};
@@ -74,10 +75,34 @@ pub(crate) fn compare(
     (native, float64, got): (&[u8], Option<&[u8]>, &[u8]),
     typical: Typical,
 ) -> Comparison {
-    if !expected.dtype.is_float() || (profile.exact_copies && expected.copy_only) {
+    if must_equal(profile, expected) {
         return exact(expected, native, got);
     }
     Judgement::new(profile, expected, Sources::new(profile, expected, native, float64, got), typical).finish()
+}
+
+/// Whether every bit has to be the reference's.
+pub fn must_equal(profile: &Profile, expected: &ExpectedTensor) -> bool {
+    !expected.dtype.is_float() || (profile.exact_copies && expected.copy_only)
+}
+
+/// As [`judge`], by figures that were made elsewhere.
+pub fn judge_figures(profile: &Profile, expected: &ExpectedTensor, figures: &Figures) -> Comparison {
+    let (scan, first) = (figures.scan, figures.scan.worst.map_or(0, |(_, at)| at));
+    let element = figures.element.as_ref();
+    let bytes = |of: fn(&Element) -> &[u8]| element.map_or(&[][..], of);
+    let (native, got) = (bytes(|element| &element.native), bytes(|element| &element.got));
+    if must_equal(profile, expected) {
+        let (mismatched, elements) = (scan.mismatched, scan.elements);
+        let worst = element.map(|_| place(expected, (native, got), first, first));
+        return bitwise(expected, Metrics { mismatched, elements, worst, ..Metrics::default() });
+    }
+    let float64 = element.and_then(|element| element.float64.as_deref());
+    // Whether there is a float64 reference decides which golden is told; the element's bytes are all that is read of it.
+    let mut sources = Sources::new(profile, expected, native, float64, got);
+    sources.unit = figures.unit;
+    let limits = Limits::new(profile, expected.dtype, figures.unit, &Overview::default());
+    Judgement { profile, expected, sources, limits, groups: Groups::new(&expected.shape), scan, first }.finish()
 }
 
 /// Bit by bit: integers, bools, and copies where the profile says so.
@@ -115,7 +140,11 @@ fn exact(expected: &ExpectedTensor, native: &[u8], got: &[u8]) -> Comparison {
         metrics.mean_rel = bounded(sum / metrics.elements as f64);
         metrics.rms = bounded((squares / golden.max(f64::MIN_POSITIVE)).sqrt());
     }
-    metrics.worst = worst.map(|(_, at)| element(expected, native, got, at));
+    metrics.worst = worst.map(|(_, at)| place(expected, (native, got), 0, at));
+    bitwise(expected, metrics)
+}
+
+fn bitwise(expected: &ExpectedTensor, metrics: Metrics) -> Comparison {
     let pass = metrics.mismatched == 0;
     let kind = if expected.dtype.is_float() { "only copied by the reference" } else { expected.dtype.name() };
     let why = (!pass).then(|| {
@@ -139,9 +168,10 @@ fn distance(expected: &ExpectedTensor, want: &[u8], got: &[u8]) -> (f64, f64) {
     (if difference.is_nan() { f64::INFINITY } else { difference }, pair[0].abs())
 }
 
-fn element(expected: &ExpectedTensor, want: &[u8], got: &[u8], at: usize) -> Worst {
+/// Element `at` in words; the bytes (want, got) start with element `first`.
+fn place(expected: &ExpectedTensor, (want, got): (&[u8], &[u8]), first: usize, at: usize) -> Worst {
     let size = expected.dtype.size() as usize;
-    let raw = at * size..(at + 1) * size;
+    let raw = (at - first) * size..(at - first + 1) * size;
     Worst {
         path: expected.path.clone(),
         index: unravel(at, &expected.shape),
@@ -165,6 +195,8 @@ struct Judgement<'a> {
     limits: Limits,
     groups: Groups,
     scan: Scan,
+    /// The element that the bytes of `sources` start with.
+    first: usize,
 }
 
 impl<'a> Judgement<'a> {
@@ -173,7 +205,7 @@ impl<'a> Judgement<'a> {
         let overview = Overview::of(&mut sources, groups, profile.rule, typical);
         let limits = Limits::new(profile, expected.dtype, sources.unit, &overview);
         let scan = Scan::of(&sources, &limits, groups);
-        Self { profile, expected, sources, limits, groups, scan }
+        Self { profile, expected, sources, limits, groups, scan, first: 0 }
     }
 
     fn finish(self) -> Comparison {
@@ -202,8 +234,9 @@ impl<'a> Judgement<'a> {
     }
 
     fn worst(&self, at: usize) -> Worst {
-        let mut worst = element(self.expected, self.sources.native, self.sources.got, at);
-        worst.want = self.sources.golden_text(at, self.expected.dtype);
+        let bytes = (self.sources.native, self.sources.got);
+        let mut worst = place(self.expected, bytes, self.first, at);
+        worst.want = self.sources.golden_text(at - self.first, self.expected.dtype);
         worst
     }
 

@@ -7,6 +7,7 @@
 mod compare;
 mod diagnose;
 mod facts;
+mod figures;
 mod groups;
 mod joint;
 mod output;
@@ -16,8 +17,9 @@ mod stochastic;
 mod tally;
 mod value;
 
-pub use compare::{Comparison, JudgeError, judge};
+pub use compare::{Comparison, JudgeError, judge, judge_figures, must_equal};
 pub use diagnose::{Cause, Evidence, diagnose, precision_hint};
+pub use figures::Figures;
 pub use groups::SHORT as POOLED_BELOW;
 pub use output::check_output;
 pub use profiles::{DEFAULT_PROFILE, profile, profile_names};

@@ -1,8 +1,10 @@
 //! The figures of one output in one or two passes over it, group by group.
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use tilewright_contract::{Dtype, ExpectedTensor, Golden, NonFinite, Profile, Rule, Tolerance};
 
+use crate::figures::{as_text, place_as_text};
 use crate::groups::Groups;
 use crate::value::{decode, number, quantum, round_to, text};
 
@@ -271,7 +273,7 @@ impl Limits {
 }
 
 /// Figures of an output, or of a part of it.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Scan {
     pub(crate) elements: u64,
     /// Elements that were compared as numbers.
@@ -283,15 +285,22 @@ pub(crate) struct Scan {
     pub(crate) both_nan: u64,
     pub(crate) mismatched: u64,
     pub(crate) matched: u64,
+    #[serde(with = "as_text")]
     pub(crate) max_abs: f64,
+    #[serde(with = "as_text")]
     pub(crate) max_rel: f64,
+    #[serde(with = "as_text")]
     relative: f64,
     /// Sums of squares of the difference and of the golden.
+    #[serde(with = "as_text")]
     pub(crate) squares: f64,
+    #[serde(with = "as_text")]
     pub(crate) golden: f64,
     /// Largest `|d|` in units of its limit, and where.
+    #[serde(with = "place_as_text")]
     pub(crate) worst: Option<(f64, usize)>,
     /// Largest rms error of a group in units of its limit, and which.
+    #[serde(with = "place_as_text")]
     pub(crate) group: Option<(f64, usize)>,
 }
 

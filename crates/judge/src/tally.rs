@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use tilewright_contract::{ExpectedTensor, Metrics, Profile, ProfileOutcome, Reason, Worst};
 
-use crate::compare::{Comparison, JudgeError, check_sizes, compare};
+use crate::compare::{Comparison, JudgeError, check_sizes, compare, judge_figures};
 use crate::diagnose::{Cause, Evidence, diagnose};
+use crate::figures::Figures;
 use crate::groups::SHORT;
 use crate::scan::Typical;
 use crate::stochastic::{Side, judge_stochastic, judge_together};
@@ -29,7 +30,8 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn own(&self) -> bool {
+    /// Whether these are the problem's own shapes and distribution.
+    pub fn own(&self) -> bool {
         self.case == OWN_CASE && self.regime == OWN_REGIME
     }
 
@@ -166,19 +168,44 @@ impl Tally {
     fn compare(&mut self, place: Place, evidence: &Evidence, typical: Typical) {
         let Evidence { expected, native, float64, got, .. } = *evidence;
         for at in 0..self.profiles.len() {
-            let entry = &self.profiles[at];
-            let profile = if place.regime == OWN_REGIME { &entry.profile } else { &entry.relaxed };
-            let comparison = compare(profile, expected, (native, float64, got), typical);
-            self.profiles[at].add(place, expected, &comparison);
-            if at > 0 {
-                continue;
-            }
-            let decides = place.own() || self.profiles[0].profile.decides_robustness;
-            if comparison.pass {
-                self.remark(place, expected, comparison.note);
-            } else if decides {
-                self.fail(place, &comparison, evidence);
-            }
+            let comparison = compare(self.profiles[at].at(place), expected, (native, float64, got), typical);
+            self.record(at, place, expected, comparison, || diagnose(evidence));
+        }
+    }
+
+    /// Takes the comparison under profile `at`; `cause` explains a failure.
+    fn record(
+        &mut self,
+        at: usize,
+        place: Place,
+        expected: &ExpectedTensor,
+        comparison: Comparison,
+        cause: impl FnOnce() -> Option<Cause>,
+    ) {
+        self.profiles[at].add(place, expected, &comparison);
+        if at > 0 {
+            return;
+        }
+        let decides = place.own() || self.profiles[0].profile.decides_robustness;
+        if comparison.pass {
+            self.remark(place, expected, comparison.note);
+        } else if decides && self.worse(place, &expected.path, comparison.severity) {
+            self.keep(place, expected, &comparison, cause());
+        }
+    }
+
+    /// The profiles as they hold at a place, in their order.
+    pub fn profiles_at<'a>(&'a self, place: Place<'_>) -> Vec<&'a Profile> {
+        self.profiles.iter().map(|entry| entry.at(place)).collect()
+    }
+
+    /// As [`Tally::add`], by figures that were made elsewhere under each of [`Tally::profiles_at`]. A failure stays
+    /// without a likely cause, for which the whole output would have to be read.
+    pub fn add_figures(&mut self, place: Place, expected: &ExpectedTensor, figures: &[Figures]) {
+        self.compared += 1;
+        for (at, figures) in figures.iter().enumerate().take(self.profiles.len()) {
+            let comparison = judge_figures(self.profiles[at].at(place), expected, figures);
+            self.record(at, place, expected, comparison, || None);
         }
     }
 
@@ -256,12 +283,6 @@ impl Tally {
         }
     }
 
-    fn fail(&mut self, place: Place, comparison: &Comparison, evidence: &Evidence) {
-        if self.worse(place, &evidence.expected.path, comparison.severity) {
-            self.keep(place, evidence.expected, comparison, diagnose(evidence));
-        }
-    }
-
     /// Whether this failure says more than the one known of its path: own inputs before regimes, then the worst.
     fn worse(&self, place: Place, path: &str, severity: f64) -> bool {
         let known = self.failures.iter().find(|failure| failure.path == path);
@@ -307,6 +328,11 @@ impl Tally {
 }
 
 impl Entry {
+    /// The profile as it holds at a place.
+    fn at(&self, place: Place) -> &Profile {
+        if place.regime == OWN_REGIME { &self.profile } else { &self.relaxed }
+    }
+
     fn add(&mut self, place: Place, expected: &ExpectedTensor, comparison: &Comparison) {
         if !place.own() && !self.profile.decides_robustness {
             if !comparison.pass {

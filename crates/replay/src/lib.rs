@@ -14,6 +14,6 @@ mod wire;
 pub use copies::{CopyLaunch, copy_launches};
 pub use cpu::CpuDevice;
 pub use program::{Executable, STEP_MODULE, Slot, TensorMap, clock_kernels, launch_slots, pointer_type, step_kernels};
-pub use run::{Contents, Defective, Fault, FaultKind, Run, RunResult, initial_contents, writer};
+pub use run::{Contents, Defective, Fault, FaultKind, Run, RunResult, SharedRun, Source, initial_contents, writer};
 pub use survey::Survey;
-pub use wire::Call;
+pub use wire::{Call, Loan};

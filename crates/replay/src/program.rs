@@ -7,7 +7,8 @@ use tilewright_contract::{
 
 use crate::copies::copy_launches;
 use crate::host::{draw_seed, evaluate};
-use crate::run::{Fault, FaultKind};
+use crate::run::{Fault, FaultKind, Source};
+use crate::wire::Content;
 
 /// Our own kernels: the one behind copies, casts and strided fills, and the one that digests results. Compiled by the
 /// same compiler as a candidate's.
@@ -266,12 +267,23 @@ impl<'a> Lowering<'a> {
     }
 
     /// Puts the contents of buffers among the blobs.
-    pub(crate) fn contents(&mut self, contents: &[Option<Vec<u8>>]) -> Vec<Option<usize>> {
-        let mut blob = |bytes: &Vec<u8>| {
-            self.blobs.push(bytes.clone());
-            self.blobs.len() - 1
+    pub(crate) fn contents(&mut self, contents: &[Option<Vec<u8>>]) -> Vec<Option<Content>> {
+        contents.iter().map(|bytes| bytes.as_ref().map(|bytes| self.content(bytes.clone()))).collect()
+    }
+
+    fn content(&mut self, bytes: Vec<u8>) -> Content {
+        self.blobs.push(bytes);
+        Content::Blob(self.blobs.len() - 1)
+    }
+
+    /// The same where contents may lie on the device. Mapped ones have the size of their buffers.
+    pub(crate) fn sources(&mut self, contents: &[Option<Source>]) -> Vec<Option<Content>> {
+        let mut content = |source: &Source| match source {
+            Source::Bytes(bytes) => self.content(bytes.clone()),
+            Source::Mapped { handle, offset } => Content::Mapped { handle: *handle, offset: *offset },
+            Source::Kept => Content::Kept,
         };
-        contents.iter().map(|bytes| bytes.as_ref().map(&mut blob)).collect()
+        contents.iter().map(|source| source.as_ref().map(&mut content)).collect()
     }
 
     fn lower(&mut self, step: &Step, number: usize) -> Result<(), Fault> {

@@ -33,6 +33,30 @@ pub struct Run {
     pub deadline: Option<Instant>,
 }
 
+/// One execution on a GPU whose data stay there.
+#[derive(Debug, Clone)]
+pub struct SharedRun {
+    /// First contents of each buffer of the plan; `None` is uninitialised memory.
+    pub contents: Vec<Option<Source>>,
+    /// The driver's names of the allocations that contents lie in.
+    pub handles: Vec<Vec<u8>>,
+    /// Byte that fills uninitialised memory.
+    pub poison: u8,
+    /// For random steps and seeds drawn by the file.
+    pub seed: u64,
+    pub deadline: Option<Instant>,
+}
+
+/// Where the first contents of a buffer come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    Bytes(Vec<u8>),
+    /// Memory of another process: which of the handles, at which byte. As many bytes as the buffer has.
+    Mapped { handle: usize, offset: u64 },
+    /// What the run before left in the same buffer.
+    Kept,
+}
+
 /// What an execution left behind.
 #[derive(Debug, Clone, Default)]
 pub struct RunResult {
@@ -94,6 +118,8 @@ pub enum FaultKind {
     Unsupported,
     /// The executor process ended without an answer, by itself or killed from outside.
     Lost,
+    /// Memory cannot be shared between processes here.
+    Refused,
     /// The device or its process failed; not the candidate's fault.
     Infrastructure,
 }

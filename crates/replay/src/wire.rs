@@ -11,12 +11,18 @@ pub(crate) enum Request {
     /// Execute a program once, in fresh memory.
     Run {
         program: Program,
-        /// Blob with the first contents of each buffer of the program; none is poison.
-        contents: Vec<Option<usize>>,
+        /// First contents of each buffer of the program; none is poison.
+        contents: Vec<Option<Content>>,
+        /// The driver's names of other processes' allocations.
+        handles: Vec<Vec<u8>>,
         poison: u8,
         /// Buffers to send back.
         read_back: Vec<usize>,
+        /// Whether the memory is kept for another process to look at.
+        lend: bool,
     },
+    /// Free the memory that was kept.
+    Forget,
     /// Make a program ready to be timed, in place of the one before.
     Prepare(Box<Prepare>),
     /// Time the prepared program.
@@ -35,11 +41,34 @@ pub(crate) enum Request {
     Probe,
 }
 
+/// Where the first contents of a buffer come from.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum Content {
+    /// One of the blobs.
+    Blob(usize),
+    /// Another process's memory: which of the handles, at which byte.
+    Mapped { handle: usize, offset: u64 },
+    /// The same buffer of the memory that was kept.
+    Kept,
+}
+
+/// Memory of the executor for another process to map. It stays as it is until the next request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loan {
+    /// The driver's name of the allocation.
+    pub handle: Vec<u8>,
+    /// Its size in bytes.
+    pub nbytes: u64,
+    /// Start and length of each buffer.
+    pub spans: Vec<(u64, u64)>,
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Prepare {
     pub(crate) program: Program,
     /// First contents of each buffer as in [`Request::Run`], for each set of inputs. Calls take the sets in turn.
-    pub(crate) sets: Vec<Vec<Option<usize>>>,
+    pub(crate) sets: Vec<Vec<Option<Content>>>,
+    pub(crate) handles: Vec<Vec<u8>>,
     pub(crate) poison: u8,
     /// Buffers that hold results: sent back once for each set, digested after each timed call.
     pub(crate) results: Vec<usize>,
@@ -56,7 +85,10 @@ pub(crate) enum Response {
     Ran {
         /// Buffer beside which a guard zone was written.
         guard: Option<usize>,
+        /// The memory, where it was kept.
+        loan: Option<Loan>,
     },
+    Forgotten,
     /// The results follow, set by set.
     Prepared {
         guard: Option<usize>,

@@ -2,33 +2,55 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use tilewright_contract::Blob;
 
-/// A file of blobs that a job wrote.
+use crate::Resident;
+
+/// Blobs that a job made.
 #[derive(Debug)]
 pub struct DataFile {
-    file: File,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    File(File),
+    /// They lie on a GPU, and are fetched one by one.
+    Resident(Arc<Resident>),
 }
 
 impl DataFile {
     pub fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: File::open(path)? })
+        Ok(Self { source: Source::File(File::open(path)?) })
     }
 
-    /// Everything in the file.
+    /// Blobs that a process holds.
+    pub fn of(resident: Arc<Resident>) -> Self {
+        Self { source: Source::Resident(resident) }
+    }
+
+    /// Everything in a file.
     pub(crate) fn read_all(&self) -> io::Result<Vec<u8>> {
-        self.read(Blob { offset: 0, nbytes: self.file.metadata()?.len() })
+        match &self.source {
+            Source::File(file) => self.read(Blob { offset: 0, nbytes: file.metadata()?.len() }),
+            Source::Resident(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
     }
 
-    /// The bytes of a blob; an error where the file does not hold it. The blob may be a hostile job's claim.
+    /// The bytes of a blob; an error where there is none such. The blob may be a hostile job's claim.
     pub fn read(&self, blob: Blob) -> io::Result<Vec<u8>> {
+        let file = match &self.source {
+            Source::File(file) => file,
+            Source::Resident(resident) => return resident.read(blob),
+        };
         let end = blob.offset.checked_add(blob.nbytes).ok_or(io::ErrorKind::UnexpectedEof)?;
-        if end > self.file.metadata()?.len() {
+        if end > file.metadata()?.len() {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let mut bytes = vec![0; blob.nbytes as usize];
-        self.file.read_exact_at(&mut bytes, blob.offset)?;
+        file.read_exact_at(&mut bytes, blob.offset)?;
         Ok(bytes)
     }
 }

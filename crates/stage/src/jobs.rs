@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tilewright_cell::Limits;
 use tilewright_contract::{
@@ -32,7 +32,7 @@ pub struct StageLimits {
     /// Memory and disk come on top of what the request allows for data.
     pub oracle: Limits,
     /// As long as anyone asks it.
-    pub baseline: Limits,
+    pub resident: Limits,
     pub trace: Limits,
     pub init: Limits,
     pub ttir: Limits,
@@ -55,7 +55,7 @@ impl Default for StageLimits {
         Self {
             oracle: Limits { cpu: Duration::from_secs(3600), ..limits(300, 2, 16) },
             // Compilers run processes of their own; memory is the user's, as when he runs his module himself.
-            baseline: limits(24 * 3600, 1 << 10, 512),
+            resident: limits(24 * 3600, 1 << 10, 512),
             // A file may ask for a kernel's registers, and the assembler is a process of its own.
             trace: limits(30, 2, 8),
             init: limits(60, 4, 1),
@@ -121,6 +121,28 @@ pub struct OracleRequest {
     /// The file to write inputs, weights and expected outputs to.
     pub data: PathBuf,
     pub weights: Weights,
+}
+
+impl OracleRequest {
+    /// What every job that makes a problem's data is asked.
+    pub(crate) fn document(&self, problem: &Path) -> Value {
+        let (rule, init_seed, init_rule) = match self.weights {
+            Weights::Random => ("random", 0, None),
+            Weights::Init { seed, rule } => ("init", seed, Some(rule)),
+        };
+        json!({
+            "problem": problem,
+            "seed": self.seed,
+            "trials": self.trials,
+            "regimes": self.regimes,
+            "device": self.device,
+            "max_bytes": self.max_bytes,
+            "threads": self.threads,
+            "state_rule": rule,
+            "init_seed": init_seed,
+            "init_rule": init_rule,
+        })
+    }
 }
 
 /// What to trace.
@@ -229,24 +251,10 @@ impl Stage {
         limits.disk_bytes = limits.disk_bytes.saturating_add(request.max_bytes);
         let absolute = |path: &Path| std::path::absolute(path).map_err(StageError::io("find the current folder"));
         let (problem, data) = (absolute(&request.problem)?, absolute(&request.data)?);
-        let (rule, init_seed, init_rule) = match request.weights {
-            Weights::Random => ("random", 0, None),
-            Weights::Init { seed, rule } => ("init", seed, Some(rule)),
-        };
         let (mut job, scratch) = self.job(kind, &limits, |_| {
-            json!({
-                "problem": problem,
-                "seed": request.seed,
-                "trials": request.trials,
-                "regimes": request.regimes,
-                "device": request.device,
-                "max_bytes": request.max_bytes,
-                "threads": request.threads,
-                "data": data,
-                "state_rule": rule,
-                "init_seed": init_seed,
-                "init_rule": init_rule,
-            })
+            let mut document = request.document(&problem);
+            document["data"] = json!(data);
+            document
         })?;
         job.trusted = true;
         Ok(self.answer(kind, (job, scratch))?.value)

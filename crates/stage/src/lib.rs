@@ -4,7 +4,6 @@
 //! checked for shape here and for truth by the stages after this one. Compiled kernels are kept in a [`Cache`], which
 //! only this side writes.
 
-mod baseline;
 mod cache;
 mod compile;
 mod confirm;
@@ -14,10 +13,10 @@ mod error;
 mod jobs;
 mod locations;
 mod permits;
+mod resident;
 mod runner;
 mod teach;
 
-pub use baseline::{Baseline, BaselineRequest, Rates, Ready};
 pub use cache::Cache;
 pub use compile::{Binary, Compiled, Ttir};
 pub use confirm::ConfirmRequest;
@@ -30,5 +29,6 @@ pub use jobs::{
 };
 pub use locations::{Stripped, strip_locations};
 pub use permits::{Permit, Permits};
+pub use resident::{Compare, Compared, ComparedTensor, Found, Places, Rates, Ready, Resident, Same};
 pub use runner::{Runner, Stage};
 pub use teach::{Taught, TeachRequest, Teaching};

@@ -105,7 +105,7 @@ impl Stage {
     }
 }
 
-fn read_answer<T: DeserializeOwned>(kind: &'static str, response: Value) -> Result<T, StageError> {
+pub(crate) fn read_answer<T: DeserializeOwned>(kind: &'static str, response: Value) -> Result<T, StageError> {
     let malformed = |error: serde_json::Error| StageError::Malformed { kind, why: error.to_string() };
     if response.get("error").is_none_or(Value::is_null) {
         return serde_json::from_value(response).map_err(malformed);

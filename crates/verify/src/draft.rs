@@ -60,7 +60,7 @@ impl From<Fault> for Stop {
             FaultKind::Timeout => (VerdictKind::Timeout, "replay-timeout"),
             FaultKind::OutOfMemory => (VerdictKind::OutOfMemory, "device-memory"),
             FaultKind::Unsupported => (VerdictKind::Unsupported, "unsupported"),
-            FaultKind::Lost | FaultKind::Infrastructure => (VerdictKind::Infrastructure, "device"),
+            FaultKind::Refused | FaultKind::Lost | FaultKind::Infrastructure => (VerdictKind::Infrastructure, "device"),
         };
         Self::new(kind, code, fault.message).at(fault.line)
     }

@@ -1,8 +1,6 @@
-"""Handler `baseline`: times the reference on a GPU, as the clock of the executor times candidates. Trusted code.
+"""Times the reference on a GPU, as the clock of the executor times candidates. Trusted code: a part of `resident`.
 
-Request: `{problem: path, signature: CaseSignature, device, data: path, state: [Blob], calls: [{inputs: [Blob]}],
-socket: path}`. The job listens on `socket`, takes one connection and answers its frames (see `channel`) until it is
-closed:
+Questions and answers:
 
 - `{"prepare": NAME}`, one of `BASELINES`: `{"graph": bool, "seconds": float, "nothing_us": float,
   "end_to_end_us": float}`: what events measure around a kernel that does next to nothing, and one of many calls without
@@ -14,15 +12,11 @@ closed:
 - `{"rates": null}`: `{"matmul": {DTYPE: float}, "host": {"module", "launch", "step": float}}`, operations a second of a
   large matrix product, and what Python's part of a call costs in microseconds (see `host_costs`).
 
-What goes wrong in one of them is answered with `{"error": str}`. Response at the end: `{}`.
-
 The module runs with torch's own defaults, but without TF32: a candidate must reach the precision of the dtypes as well.
 """
 
 from __future__ import annotations
 
-import os
-import socket
 import statistics
 import time
 from collections.abc import Callable
@@ -32,61 +26,35 @@ import torch
 from torch.utils._pytree import tree_flatten
 from torch.utils.flop_counter import FlopCounterMode
 
-from tilewright.cell import channel
 from tilewright.cell import oracle_reference as reference
 from tilewright.cell.direct import buffer_dtypes, load_state
 from tilewright.cell.host_costs import end_to_end, host_costs
 from tilewright.cell.least_work import least_work
-from tilewright.cell.oracle_problem import describe, load, read_source
-from tilewright.cell.oracle_values import decode, read_blob
+from tilewright.cell.oracle_problem import load, read_source
+from tilewright.cell.oracle_values import decode
 
 BASELINES: dict[str, Callable[[torch.nn.Module], Callable[..., Any]]] = {
     "eager": lambda model: model,
     "compile": lambda model: torch.compile(model, dynamic=False),
     "max-autotune": lambda model: torch.compile(model, dynamic=False, mode="max-autotune-no-cudagraphs"),
 }
+SETS = 3
+"""Sets of inputs that calls take in turn: as many as candidates are timed on (`verify/timing.rs`)."""
 WARM_UP = 3
 """Calls before a graph is recorded: compiling, workspaces, choices of algorithms."""
 FLUSH_FACTOR = 2
 """The second-level cache is flushed by writing this many times its size."""
 
 
-def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
-    """Handle one job: serve until the other end is closed; `scratch` is not used."""
-    del scratch
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        listener.bind(request["socket"])
-        listener.listen(1)
-        connection, _ = listener.accept()
-    os.unlink(request["socket"])
-    with connection:
-        serve(connection.fileno(), request)
-    return {}
-
-
-def serve(fd: int, request: dict[str, Any]) -> None:
-    """Answer frames until the other end is closed."""
-    subject: Subject | None = None
-    while True:
-        try:
-            question = channel.receive_frame(fd)
-        except EOFError:
-            return
-        try:
-            if subject is None:
-                subject = Subject(request)
-            answer = subject.answer(question)
-        except Exception as error:
-            answer = {"error": describe(error, request["problem"])}
-        channel.send_frame(fd, answer)
-
-
 class Subject:
     """The reference with its weights, and inputs of several trials."""
 
-    def __init__(self, request: dict[str, Any]) -> None:
-        signature, self.device, data = request["signature"], request["device"], request["data"]
-        path = request["problem"]
+    def __init__(self, path: str, device: str, data: dict[str, Any], store: Any) -> None:
+        """Of the problem in the file `path`: `data` is its `OracleData`, whose blobs `store` holds on the device."""
+        self.device = device
+        case = data["cases"][0]
+        signature = case["signature"]
+        trials = [trial for trial in case["trials"] if trial["regime"] == "seed"][:SETS]
         torch.cuda.set_device(self.device)
         set_defaults()
         module = load(path, read_source(path))
@@ -94,11 +62,11 @@ class Subject:
         kwargs = {key: decode(value, []) for key, value in signature["init_kwargs"]}
         self.model: torch.nn.Module = module.Model(*args, **kwargs).to(self.device).train(signature["training"])
         set_defaults()
-        load_state(self.model, signature["state"], [read_blob(data, blob, torch.uint8) for blob in request["state"]])
+        load_state(self.model, signature["state"], [store[blob] for blob in trials[0]["state"]])
         dtypes = buffer_dtypes(signature["args"], signature["buffers"])
         self.sets = [
-            [read_blob(data, blob, dtype).to(self.device) for blob, dtype in zip(call["inputs"], dtypes, strict=True)]
-            for call in request["calls"]
+            [store[blob].view(dtype) for blob, dtype in zip(trial["calls"][0]["inputs"], dtypes, strict=True)]
+            for trial in trials
         ]
         # Where calls find their inputs: a graph keeps its addresses.
         self.flats = [flat.clone() for flat in self.sets[0]]
@@ -204,7 +172,13 @@ def set_defaults() -> None:
     torch.set_default_dtype(torch.float32)
     torch.set_float32_matmul_precision("highest")
     torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = True
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = True
     torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.deterministic = False
+    torch.use_deterministic_algorithms(False)
+    torch.set_grad_enabled(True)
 
 
 def matmul_rates(device: str) -> dict[str, float]:

@@ -19,7 +19,7 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -73,12 +73,24 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     return answer(request, Oracle)
 
 
-def answer(request: dict[str, Any], kind: type[Oracle]) -> dict[str, Any]:
-    """The answer of an oracle of this kind, or an error document."""
+class Data(Protocol):
+    """Where the oracle puts what it makes."""
+
+    def write(self, tensor: torch.Tensor) -> dict[str, int]:
+        """Keep expected results; the `Blob` that stands for them."""
+
+    def share(self, tensor: torch.Tensor) -> dict[str, int]:
+        """Keep inputs or weights."""
+
+
+def answer(request: dict[str, Any], kind: type[Oracle], data: Data | None = None) -> dict[str, Any]:
+    """The answer of an oracle of this kind, or an error document. Without `data`, what it makes goes into a file."""
     path = request["problem"]
     try:
         _check_device(request["device"])
         torch.set_num_threads(max(int(request.get("threads") or 1), 1))
+        if data is not None:
+            return kind(request, data).answer()
         with open(request["data"], "wb", buffering=1 << 20) as file:
             return kind(request, DataFile(file)).answer()
     except ProblemError as error:
@@ -112,7 +124,7 @@ class Shape:
 class Oracle:
     """One request being answered."""
 
-    def __init__(self, request: dict[str, Any], data: DataFile) -> None:
+    def __init__(self, request: dict[str, Any], data: Data) -> None:
         self.path: str = request["problem"]
         self.seed: int = request["seed"]
         self.trials: int = max(int(request["trials"]), 1)
@@ -338,7 +350,7 @@ class Oracle:
             return None
         how = self._how(case, shape, regime, seed, weights)
         native, wide = self._models(case, weights)
-        state = [self.data.write(value) for value in reference.state_of(native).values()]
+        state = [self.data.share(value) for value in reference.state_of(native).values()]
         calls: list[dict[str, Any]] = []
         blobs: list[dict[str, int]] = []
         flats: list[torch.Tensor] = []
@@ -357,7 +369,7 @@ class Oracle:
                 self.notes.append(f"value regime {regime} says nothing: {outcome}")
                 return None
             if not self.stochastic or not calls:
-                blobs = [self.data.write(flat) for flat in flats]
+                blobs = [self.data.share(flat) for flat in flats]
             expected = reference.describe_expected(*outcome, flats, shape.estimate.copy_only, self.data.write)
             calls.append({"inputs": blobs, "expected": expected})
             del outcome  # before the next call makes its own results: they can be large

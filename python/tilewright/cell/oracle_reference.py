@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_map
 
 from tilewright.cell import constants
 from tilewright.cell.oracle_problem import Case
-from tilewright.cell.oracle_values import contiguous_strides, decode, dtype_name, encode, tensor_bytes, widened
+from tilewright.cell.oracle_values import contiguous_strides, decode, dtype_name, encode, raw_bytes, widened
 
 TOLERANCE: dict[torch.dtype, float] = {
     torch.float8_e4m3fn: 0.25,
@@ -346,7 +346,19 @@ def same_bytes(first: torch.Tensor, second: torch.Tensor) -> bool:
     """Whether two tensors are equal in shape, dtype and every bit."""
     if first.shape != second.shape or first.dtype != second.dtype:
         return False
-    return torch.equal(tensor_bytes(first), tensor_bytes(second))
+    return equal_bits(raw_bytes(first.to(second.device)), raw_bytes(second))
+
+
+def equal_bits(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Whether two flat tensors of bytes are equal."""
+    if first.numel() != second.numel():
+        return False
+    if not first.is_cuda:
+        return torch.equal(first, second)
+    # By words where they are whole and aligned: a comparison on a GPU makes a bool for each element.
+    words = all(t.numel() % 8 == 0 and t.data_ptr() % 8 == 0 and t.storage_offset() % 8 == 0 for t in (first, second))
+    pairs = ((t.view(torch.int64) if words else t).split(8 * CHUNK) for t in (first, second))
+    return all(torch.equal(a, b) for a, b in zip(*pairs, strict=True))
 
 
 def _overlaps_itself(tensor: torch.Tensor) -> bool:
@@ -367,7 +379,7 @@ def describe_expected(
     copy_only: dict[str, bool],
     write: Callable[[torch.Tensor], dict[str, int]],
 ) -> dict[str, Any]:
-    """The contract's `Expected` for a call on the input storages `flats`; `write` puts a tensor into the data file."""
+    """The contract's `Expected` for a call on the input storages `flats`; `write` keeps a tensor."""
     wide_outputs = output_tensors(wide.output) if wide else {}
     owners = {flat.untyped_storage()._cdata: f"input[{i}]" for i, flat in enumerate(native.flats)}
     owners |= {value.untyped_storage()._cdata: f"state.{name}" for name, value in native.state.items()}

@@ -168,7 +168,12 @@ def _view(ref: dict[str, Any], flat: torch.Tensor) -> torch.Tensor:
 
 def tensor_bytes(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor's elements in logical order as bytes on the CPU."""
-    dense = tensor.detach().cpu().contiguous()
+    return raw_bytes(tensor.cpu())
+
+
+def raw_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor's elements in logical order as bytes, where it is."""
+    dense = tensor.detach().contiguous()
     # Of a single element, "contiguous" may still say another stride.
     return dense.as_strided((dense.numel(),), (1,)).view(torch.uint8)
 
@@ -189,6 +194,9 @@ class DataFile:
         self._file.write(memoryview(data.numpy()))
         self._end = offset + data.numel()
         return {"offset": offset, "nbytes": data.numel()}
+
+    share = write
+    """For inputs and weights, which a store on a GPU keeps apart from results."""
 
 
 def read_blob(path: str, blob: dict[str, int], dtype: torch.dtype) -> torch.Tensor:

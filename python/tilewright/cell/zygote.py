@@ -20,7 +20,7 @@ import time
 from types import ModuleType
 from typing import Any, NoReturn
 
-KINDS = ("oracle", "baseline", "controls", "trace", "init", "ttir", "binary", "direct", "confirm", "teach")
+KINDS = ("oracle", "resident", "controls", "trace", "init", "ttir", "binary", "direct", "confirm", "teach")
 """Job kinds; each is served by the module of this package with the same name."""
 
 

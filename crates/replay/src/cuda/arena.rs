@@ -1,12 +1,15 @@
 //! The memory of one program: all its buffers in one allocation, with guard zones between them.
 
 use super::driver::{Context, Memory};
-use crate::wire::Failure;
+use crate::wire::{Failure, Loan};
 
 type Result<T> = std::result::Result<T, Failure>;
 
 /// Bytes of guard zone on each side of every buffer.
 const GUARD: u64 = 4096;
+
+/// An allocation that another process may map takes whole grains: of a smaller one it would see the neighbours.
+const GRAIN: u64 = 2 << 20;
 
 /// The byte that fills the zone before buffer `zone`, which is the one behind the buffer before it. Each zone has its
 /// own: a kernel that changes nothing would else carry one zone into another unseen.
@@ -29,7 +32,7 @@ impl Arena {
             spans.push((at, size));
             at += size.next_multiple_of(256) + GUARD;
         }
-        let arena = Self { memory: context.alloc(at)?, spans };
+        let arena = Self { memory: context.alloc(at.next_multiple_of(GRAIN))?, spans };
         arena.memory.set(context, 0, u32::from(guard_byte(0)), 1, GUARD)?;
         for (buffer, &(start, size)) in arena.spans.iter().enumerate() {
             arena.poison(context, buffer, poison)?;
@@ -73,6 +76,17 @@ impl Arena {
     pub(super) fn download(&self, buffer: usize) -> Result<Vec<u8>> {
         let (start, size) = self.spans[buffer];
         self.memory.download(start, size)
+    }
+
+    /// What another process maps all of it by.
+    pub(super) fn loan(&self) -> Result<Loan> {
+        Ok(Loan { handle: self.memory.handle()?, nbytes: self.memory.size(), spans: self.spans.clone() })
+    }
+
+    /// The same buffer of another arena over this one's.
+    pub(super) fn carry(&self, context: &Context, buffer: usize, from: &Self) -> Result<()> {
+        let (start, size) = from.spans[buffer];
+        self.copy(context, buffer, 0, (&from.memory, start, size))
     }
 
     pub(super) fn address(&self, buffer: usize, offset: u64) -> u64 {

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use tilewright_contract::{DeviceState, Plan};
 
+use super::driver::REFUSED;
 use super::state::{device_identity, device_state};
 use crate::program::{Executable, Lowering};
-use crate::run::{Fault, FaultKind, Run, RunResult};
-use crate::wire::{Call, Failure, Prepare, Request, Response, receive, send};
+use crate::run::{Fault, FaultKind, Run, RunResult, SharedRun};
+use crate::wire::{Call, Failure, Loan, Prepare, Request, Response, receive, send};
 
 /// Times that an executor which is lost, or cannot be started, is replaced for one request.
 const RESTARTS: u32 = 3;
@@ -77,14 +78,52 @@ impl CudaDevice {
         let request = Request::Run {
             program: lowering.program,
             contents,
+            handles: Vec::new(),
             poison: run.poison,
             read_back: (0..plan.buffers.len()).collect(),
+            lend: false,
         };
         match self.exchange(&request, &lowering.blobs, run.deadline)? {
-            (Response::Ran { guard }, buffers) => {
+            (Response::Ran { guard, .. }, buffers) => {
                 self.intact(guard)?;
                 Ok(RunResult { buffers, ..RunResult::default() })
             }
+            _ => Err(confused()),
+        }
+    }
+
+    /// The same where data stay on the GPU. What it left behind stays until the next request; beside it come the bytes of
+    /// the buffers in `read_back`.
+    pub fn run_shared(
+        &mut self,
+        plan: &Plan,
+        (kernels, steps): (&[Executable<'_>], &[Executable<'_>]),
+        run: &SharedRun,
+        read_back: &[usize],
+    ) -> Result<(Loan, Vec<Vec<u8>>), Fault> {
+        let mut lowering = Lowering::new(plan, kernels, steps, run.seed)?;
+        let contents = lowering.sources(&run.contents);
+        let request = Request::Run {
+            program: lowering.program,
+            contents,
+            handles: run.handles.clone(),
+            poison: run.poison,
+            read_back: read_back.to_vec(),
+            lend: true,
+        };
+        match self.exchange(&request, &lowering.blobs, run.deadline)? {
+            (Response::Ran { guard, loan: Some(loan) }, buffers) => self.intact(guard).map(|()| (loan, buffers)),
+            _ => Err(confused()),
+        }
+    }
+
+    /// Frees what the last run left behind.
+    pub fn forget(&mut self) -> Result<(), Fault> {
+        if self.process.is_none() {
+            return Ok(());
+        }
+        match self.exchange(&Request::Forget, &[], None)? {
+            (Response::Forgotten, _) => Ok(()),
             _ => Err(confused()),
         }
     }
@@ -105,6 +144,7 @@ impl CudaDevice {
         let launches = lowering.program.launches();
         let request = Request::Prepare(Box::new(Prepare {
             sets: runs.iter().map(|run| lowering.contents(&run.contents)).collect(),
+            handles: Vec::new(),
             digest: lowering.loadable(&own[0]),
             nothing: lowering.loadable(&own[1]),
             program: lowering.program,
@@ -306,6 +346,7 @@ fn fault(failure: Failure) -> Fault {
         "CUDA_ERROR_OUT_OF_MEMORY" => FaultKind::OutOfMemory,
         "CUDA_ERROR_LAUNCH_TIMEOUT" => FaultKind::Timeout,
         "CUDA_ERROR_INVALID_VALUE" | "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES" => FaultKind::Launch,
+        REFUSED => FaultKind::Refused,
         "CUDA_ERROR_ASSERT" | "CUDA_ERROR_ILLEGAL_INSTRUCTION" | "CUDA_ERROR_LAUNCH_FAILED" => FaultKind::Trap,
         _ => FaultKind::Infrastructure,
     };

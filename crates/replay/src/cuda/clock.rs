@@ -4,7 +4,7 @@ use super::arena::Arena;
 use super::driver::{Context, Event, Graph, Memory};
 use super::kernels::{Kernel, Modules};
 use crate::program::{DIGEST_BLOCK, Loadable, Op, Program};
-use crate::wire::{Call, Failure, Prepare};
+use crate::wire::{Call, Content, Failure, Prepare};
 
 type Result<T> = std::result::Result<T, Failure>;
 
@@ -56,11 +56,11 @@ impl Clock {
         prepare: Prepare,
         blobs: &[Vec<u8>],
     ) -> Result<(Self, FirstCalls)> {
-        let Prepare { program, sets, poison, results, digest, key, nothing } = prepare;
+        let Prepare { program, sets, handles, poison, results, digest, key, nothing } = prepare;
         let kernels = Kernel::load_all(context, modules, &program, blobs)?;
         let arena = Arena::new(context, &program.buffers, poison)?;
         let literals = program.ops.iter().map(|op| literal(context, op, blobs)).collect::<Result<Vec<_>>>()?;
-        let sets = sets.iter().map(|set| upload_all(context, set, blobs)).collect::<Result<Vec<_>>>()?;
+        let sets = load_sets(context, &program, &sets, (&handles, blobs))?;
         let digest = own_kernel(context, modules, digest, blobs)?;
         let nothing = own_kernel(context, modules, nothing, blobs)?;
         let flush = context.alloc(context.cache_bytes()?.max(1 << 20) * FLUSH_FACTOR)?;
@@ -254,8 +254,27 @@ fn literal(context: &Context, op: &Op, blobs: &[Vec<u8>]) -> Result<Option<Memor
     upload(context, &blobs[*blob]).map(Some)
 }
 
-fn upload_all(context: &Context, set: &[Option<usize>], blobs: &[Vec<u8>]) -> Result<Vec<Option<Memory>>> {
-    set.iter().map(|blob| blob.map(|blob| upload(context, &blobs[blob])).transpose()).collect()
+/// Contents of the buffers for each set of inputs. What was mapped for it is unmapped when all is copied.
+fn load_sets(
+    context: &Context,
+    program: &Program,
+    sets: &[Vec<Option<Content>>],
+    (handles, blobs): (&[Vec<u8>], &[Vec<u8>]),
+) -> Result<Vec<Vec<Option<Memory>>>> {
+    let mapped = handles.iter().map(|handle| Memory::map(handle)).collect::<Result<Vec<_>>>()?;
+    let load = |(buffer, content): (usize, &Option<Content>)| match content {
+        None | Some(Content::Kept) => Ok(None),
+        Some(Content::Blob(blob)) => upload(context, &blobs[*blob]).map(Some),
+        Some(Content::Mapped { handle, offset }) => {
+            let bytes = program.buffers[buffer];
+            let memory = context.alloc(bytes)?;
+            memory.copy(context, 0, &mapped[*handle], *offset, bytes)?;
+            Ok(Some(memory))
+        }
+    };
+    let sets = sets.iter().map(|set| set.iter().enumerate().map(load).collect()).collect::<Result<Vec<_>>>()?;
+    context.synchronize()?;
+    Ok(sets)
 }
 
 fn upload(context: &Context, bytes: &[u8]) -> Result<Memory> {

@@ -4,10 +4,10 @@ use std::io::{BufReader, BufWriter, Read, Write};
 
 use super::arena::Arena;
 use super::clock::{Clock, FirstCalls, copy_rate};
-use super::driver::Context;
+use super::driver::{Context, Memory};
 use super::kernels::{Kernel, Modules};
 use crate::program::{Op, Program};
-use crate::wire::{Failure, Request, Response, receive, send};
+use crate::wire::{Content, Failure, Request, Response, receive, send};
 
 type Result<T> = std::result::Result<T, Failure>;
 
@@ -37,21 +37,28 @@ struct Executor {
     context: Context,
     modules: Modules,
     clock: Option<Clock>,
+    /// What the last run left behind, if somebody is to look at it.
+    kept: Option<Arena>,
 }
 
 impl Executor {
     fn new(ordinal: usize) -> Result<Self> {
-        Ok(Self { context: Context::new(ordinal)?, modules: Modules::default(), clock: None })
+        Ok(Self { context: Context::new(ordinal)?, modules: Modules::default(), clock: None, kept: None })
     }
 
     fn answer(&mut self, request: Request, blobs: &[Vec<u8>]) -> Result<(Response, Vec<Vec<u8>>)> {
         match request {
-            Request::Run { program, contents, poison, read_back } => {
+            Request::Run { program, contents, handles, poison, read_back, lend } => {
                 self.clock = None;
-                self.run(&program, &contents, poison, &read_back, blobs)
+                let arena = self.filled(&program, &contents, (&handles, blobs), poison)?;
+                self.run(&program, arena, (&read_back, lend), blobs)
+            }
+            Request::Forget => {
+                self.kept = None;
+                Ok((Response::Forgotten, Vec::new()))
             }
             Request::Prepare(prepare) => {
-                self.clock = None;
+                (self.clock, self.kept) = (None, None);
                 let (clock, first) = Clock::new(&self.context, &mut self.modules, *prepare, blobs)?;
                 self.clock = Some(clock);
                 let FirstCalls { results, digests, guard, nothing_us } = first;
@@ -72,20 +79,45 @@ impl Executor {
         }
     }
 
+    /// Memory for a program with its first contents. What was mapped for it and what was kept is gone afterwards, so that
+    /// no launch reaches it.
+    fn filled(
+        &mut self,
+        program: &Program,
+        contents: &[Option<Content>],
+        (handles, blobs): (&[Vec<u8>], &[Vec<u8>]),
+        poison: u8,
+    ) -> Result<Arena> {
+        if !contents.iter().any(|content| matches!(content, Some(Content::Kept))) {
+            self.kept = None;
+        }
+        let arena = Arena::new(&self.context, &program.buffers, poison)?;
+        let mapped = handles.iter().map(|handle| Memory::map(handle)).collect::<Result<Vec<_>>>()?;
+        for (buffer, content) in contents.iter().enumerate() {
+            match content.filter(|_| arena.size(buffer) > 0) {
+                None => {}
+                Some(Content::Blob(blob)) => arena.upload(buffer, 0, &blobs[blob])?,
+                Some(Content::Mapped { handle, offset }) => {
+                    arena.copy(&self.context, buffer, 0, (&mapped[handle], offset, arena.size(buffer)))?;
+                }
+                Some(Content::Kept) => {
+                    let lost = || Failure { code: "NOT_KEPT".into(), what: "nothing was kept".into(), line: None };
+                    arena.carry(&self.context, buffer, self.kept.as_ref().ok_or_else(lost)?)?;
+                }
+            }
+        }
+        self.context.synchronize()?;
+        self.kept = None;
+        Ok(arena)
+    }
+
     fn run(
         &mut self,
         program: &Program,
-        contents: &[Option<usize>],
-        poison: u8,
-        read_back: &[usize],
+        arena: Arena,
+        (read_back, lend): (&[usize], bool),
         blobs: &[Vec<u8>],
     ) -> Result<(Response, Vec<Vec<u8>>)> {
-        let arena = Arena::new(&self.context, &program.buffers, poison)?;
-        for (buffer, blob) in contents.iter().enumerate() {
-            if let Some(blob) = blob {
-                arena.upload(buffer, 0, &blobs[*blob])?;
-            }
-        }
         let kernels = Kernel::load_all(&self.context, &mut self.modules, program, blobs)?;
         self.context.synchronize()?;
         for op in &program.ops {
@@ -94,7 +126,9 @@ impl Executor {
         self.context.synchronize()?;
         let guard = arena.broken_guard()?;
         let buffers = read_back.iter().map(|&buffer| arena.download(buffer)).collect::<Result<_>>()?;
-        Ok((Response::Ran { guard }, buffers))
+        let loan = lend.then(|| arena.loan()).transpose()?;
+        self.kept = lend.then_some(arena);
+        Ok((Response::Ran { guard, loan }, buffers))
     }
 
     /// Runs one operation; a launch is waited for, so that a fault names its line.

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "the CUDA driver API is a C interface")]
 
 mod graph;
+mod ipc;
 mod launch;
 
 use cudarc::driver::sys;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::wire::Failure;
 
 pub(super) use graph::{Event, Graph};
+pub(super) use ipc::REFUSED;
 pub(super) use launch::{Function, Shape, tensor_map};
 
 /// What the driver says about a GPU.
@@ -140,14 +142,22 @@ impl Context {
         let mut address = 0;
         // SAFETY: writes one address.
         check(unsafe { sys::cuMemAlloc_v2(&mut address, bytes.max(1) as usize) }, "cuMemAlloc")?;
-        Ok(Memory { address, bytes })
+        Ok(Memory { address, bytes, origin: Origin::Own })
     }
 }
 
-/// Device memory, wiped and freed on drop: whoever strays out of the memory that comes after finds no results of another.
+/// Device memory. Our own is wiped and freed on drop: whoever strays out of the memory that comes after finds no results of
+/// another. What is mapped is unmapped.
 pub(super) struct Memory {
     pub(super) address: u64,
     bytes: u64,
+    origin: Origin,
+}
+
+enum Origin {
+    Own,
+    /// It belongs to another process.
+    Mapped,
 }
 
 impl Memory {
@@ -203,11 +213,18 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: allocated by cuMemAlloc with this size and freed once. After a fault the context is dead and so is this
-        // memory.
+        // SAFETY: allocated by cuMemAlloc with this size or mapped by cuIpcOpenMemHandle, and given back once. After a fault
+        // the context is dead and so is this memory.
         unsafe {
-            let _ = sys::cuMemsetD8_v2(self.address, 0, self.bytes as usize);
-            let _ = sys::cuMemFree_v2(self.address);
+            match self.origin {
+                Origin::Own => {
+                    let _ = sys::cuMemsetD8_v2(self.address, 0, self.bytes as usize);
+                    let _ = sys::cuMemFree_v2(self.address);
+                }
+                Origin::Mapped => {
+                    let _ = sys::cuIpcCloseMemHandle(self.address);
+                }
+            }
         }
     }
 }

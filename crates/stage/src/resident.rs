@@ -1,0 +1,315 @@
+//! The oracle on a GPU: a process that stays, holds a problem's data there, compares and times the reference.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tilewright_contract::{BaselineKind, Blob, Dtype, HostCosts, OracleData, Profile, Work};
+
+use crate::runner::{Answer, read_answer};
+use crate::{OracleRequest, Stage, StageError};
+
+/// Name of the socket in the job's scratch folder.
+const SOCKET: &str = "socket";
+/// How long the job may take to listen.
+const START: Duration = Duration::from_secs(60);
+/// How long it may take to answer: it compiles.
+const ANSWER: Duration = Duration::from_secs(900);
+/// How long it may take to end.
+const END: Duration = Duration::from_secs(2);
+
+/// A process that holds a problem's data on a GPU. It ends when this is dropped. Trusted.
+#[derive(Debug)]
+pub struct Resident {
+    held: Mutex<Held>,
+    job: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Held {
+    stream: UnixStream,
+    /// Baselines that are ready.
+    ready: BTreeMap<BaselineKind, Ready>,
+    work: Option<Work>,
+    /// It no longer answers.
+    lost: bool,
+}
+
+/// How a baseline is called.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub struct Ready {
+    /// As a recorded graph, without gaps between its kernels.
+    pub graph: bool,
+    /// It took to compile and warm up.
+    pub seconds: f64,
+    /// What events measure around a kernel that does next to nothing, in microseconds.
+    pub nothing_us: f64,
+    /// One of many calls in a row without a graph, Python's part included.
+    pub end_to_end_us: f64,
+}
+
+/// What a device and its host can do, as the reference's process measures it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Rates {
+    /// Operations a second of a large matrix product, by dtype.
+    pub matmul: BTreeMap<String, f64>,
+    pub host: HostCosts,
+}
+
+/// Where inputs and weights lie, for another process to map.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Places {
+    /// The driver's names of allocations.
+    pub handles: Vec<Vec<u8>>,
+    /// For each blob: which allocation, and bytes from its start.
+    pub places: Vec<(usize, u64)>,
+}
+
+/// What a call left behind in another process's memory, and what it should be.
+#[derive(Debug, Clone, Serialize)]
+pub struct Compare<'a> {
+    /// The driver's name of the allocation.
+    pub handle: &'a [u8],
+    /// Its size in bytes.
+    pub nbytes: u64,
+    pub tensors: Vec<Found<'a>>,
+    /// Contents that should still be there, and at which byte.
+    pub unchanged: Vec<(Blob, u64)>,
+    pub profiles: &'a [&'a Profile],
+    /// The call will run again.
+    pub remember: bool,
+    /// The call has run before.
+    pub again: bool,
+}
+
+/// A tensor to be compared.
+#[derive(Debug, Clone, Serialize)]
+pub struct Found<'a> {
+    pub native: Blob,
+    pub float64: Option<Blob>,
+    pub dtype: Dtype,
+    pub shape: &'a [u64],
+    /// In elements.
+    pub strides: Vec<i64>,
+    /// Bytes from the start of the allocation.
+    pub offset: u64,
+    /// Under each profile, whether every bit must be equal.
+    pub exact: Vec<bool>,
+}
+
+/// What a comparison gave; `F` is what the judge makes of the figures.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Compared<F> {
+    pub unchanged: Vec<bool>,
+    /// How the results differ from those of the run before.
+    #[serde(default)]
+    pub same: Option<Same>,
+    pub tensors: Vec<ComparedTensor<F>>,
+}
+
+/// What is known of one tensor.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ComparedTensor<F> {
+    /// Its elements: they are few, and judged together with those of other calls.
+    Bytes(Vec<u8>),
+    /// Under each profile.
+    Figures(Vec<F>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Same {
+    /// In every bit.
+    Equal,
+    /// By no more than the order of float atomics explains.
+    Close,
+    Other,
+}
+
+impl Stage {
+    /// Has a problem's data made on a GPU, in a process that keeps them. Errors are those of [`Stage::oracle`].
+    pub fn resident(&self, request: &OracleRequest) -> Result<(OracleData, Resident), StageError> {
+        let problem = std::path::absolute(&request.problem).map_err(StageError::io("find the current folder"))?;
+        let seconds = self.options.limits.oracle.wall;
+        let (mut job, scratch) = self.job("resident", &self.options.limits.resident, |scratch| {
+            let mut document = request.document(&problem);
+            document["socket"] = json!(scratch.join(SOCKET));
+            document["seconds"] = json!(seconds.as_secs());
+            document
+        })?;
+        job.trusted = true;
+        let socket = scratch.path().join(SOCKET);
+        let stage = self.clone();
+        let job = std::thread::spawn(move || stage.serve_resident((job, scratch)));
+        let mut stream = connect(&socket, &job)?;
+        stream.set_read_timeout(Some(seconds)).map_err(StageError::io("set a socket up"))?;
+        let answer = receive(&mut stream).map_err(StageError::io("hear from the process that makes data on the GPU"))?;
+        stream.set_read_timeout(Some(ANSWER)).map_err(StageError::io("set a socket up"))?;
+        let held = Held { stream, ready: BTreeMap::new(), work: None, lost: false };
+        Ok((read_answer("resident", answer)?, Resident { held: Mutex::new(held), job }))
+    }
+
+    fn serve_resident(&self, job: (tilewright_cell::Job, TempDir)) {
+        // What went wrong is seen at the other end of the socket, which closes.
+        if let Err(error) = self.answer::<Value>("resident", job).map(|Answer { value, .. }| value) {
+            tracing::warn!(%error, "the process that holds data on the GPU ended");
+        }
+    }
+}
+
+/// Waits until the job listens.
+fn connect(socket: &Path, job: &JoinHandle<()>) -> Result<UnixStream, StageError> {
+    let start = Instant::now();
+    loop {
+        match UnixStream::connect(socket) {
+            Ok(stream) => return Ok(stream),
+            Err(error) if job.is_finished() || start.elapsed() > START => {
+                return Err(StageError::io("reach the process that holds data on the GPU")(error));
+            }
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+impl Resident {
+    /// Whether it has stopped to answer.
+    pub fn is_lost(&self) -> bool {
+        self.held().lost
+    }
+
+    /// Whether all of these baselines are ready.
+    pub fn is_ready(&self, kinds: &[BaselineKind]) -> bool {
+        let held = self.held();
+        !held.lost && held.work.is_some() && kinds.iter().all(|kind| held.ready.contains_key(kind))
+    }
+
+    /// Makes a baseline ready, if it is not yet.
+    pub fn prepare(&self, kind: BaselineKind) -> Result<Ready, StageError> {
+        let mut held = self.held();
+        if let Some(ready) = held.ready.get(&kind) {
+            return Ok(*ready);
+        }
+        let ready = held.ask(&json!({"prepare": kind}))?;
+        held.ready.insert(kind, ready);
+        Ok(ready)
+    }
+
+    /// Device time of some calls, in microseconds; the second-level cache is flushed before each.
+    pub fn time(&self, kind: BaselineKind, calls: u32) -> Result<Vec<f64>, StageError> {
+        #[derive(Deserialize)]
+        struct Times {
+            us: Vec<f64>,
+        }
+        Ok(self.held().ask::<Times>(&json!({"time": kind, "calls": calls}))?.us)
+    }
+
+    /// Operations and least bytes of one call.
+    pub fn work(&self) -> Result<Work, StageError> {
+        let mut held = self.held();
+        if let Some(work) = held.work {
+            return Ok(work);
+        }
+        let work = held.ask(&json!({"work": null}))?;
+        held.work = Some(work);
+        Ok(work)
+    }
+
+    /// What the device and its host can do.
+    pub fn rates(&self) -> Result<Rates, StageError> {
+        self.held().ask(&json!({"rates": null}))
+    }
+
+    /// Where inputs and weights lie.
+    pub fn places(&self, blobs: &[Blob]) -> Result<Places, StageError> {
+        let found: Places = self.held().ask(&json!({"places": blobs}))?;
+        let known = |&(handle, _): &(usize, u64)| handle < found.handles.len();
+        if found.places.len() == blobs.len() && found.places.iter().all(known) {
+            return Ok(found);
+        }
+        Err(malformed("not a place for each blob"))
+    }
+
+    /// Compares what a call left behind.
+    pub fn compare<F: DeserializeOwned>(&self, compare: &Compare<'_>) -> Result<Compared<F>, StageError> {
+        let found: Compared<F> = self.held().ask(&json!({"compare": compare}))?;
+        if found.unchanged.len() == compare.unchanged.len() && found.tensors.len() == compare.tensors.len() {
+            return Ok(found);
+        }
+        Err(malformed("not an answer for each tensor"))
+    }
+
+    /// The bytes of a blob.
+    pub fn read(&self, blob: Blob) -> std::io::Result<Vec<u8>> {
+        let mut held = self.held();
+        let read = held.read(blob);
+        held.lost |= read.is_err();
+        read
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn read(&mut self, blob: Blob) -> std::io::Result<Vec<u8>> {
+        let answer = exchange(&mut self.stream, &json!({"read": blob}))?;
+        if answer.get("nbytes").and_then(Value::as_u64) != Some(blob.nbytes) {
+            return Err(std::io::Error::other(format!("the oracle's process answered {answer}")));
+        }
+        let mut bytes = vec![0; blob.nbytes as usize];
+        self.stream.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn ask<T: DeserializeOwned>(&mut self, question: &Value) -> Result<T, StageError> {
+        let answer = exchange(&mut self.stream, question);
+        self.lost |= answer.is_err();
+        let answer = answer.map_err(|error| malformed(&error.to_string()))?;
+        match answer.get("error").and_then(Value::as_str) {
+            Some(error) => Err(malformed(error)),
+            None => serde_json::from_value(answer).map_err(|error| malformed(&error.to_string())),
+        }
+    }
+}
+
+fn malformed(why: &str) -> StageError {
+    StageError::Malformed { kind: "resident", why: why.to_owned() }
+}
+
+impl Drop for Resident {
+    fn drop(&mut self) {
+        let held = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let _ = held.stream.shutdown(std::net::Shutdown::Both);
+        // Its folder should be gone before this process may end. One that hangs is killed with the zygote.
+        let start = Instant::now();
+        while !self.job.is_finished() && start.elapsed() < END {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+/// Frames as the Python side has them: the length in four bytes, then JSON.
+fn exchange(stream: &mut UnixStream, question: &Value) -> std::io::Result<Value> {
+    let text = serde_json::to_vec(question)?;
+    stream.write_all(&(text.len() as u32).to_le_bytes())?;
+    stream.write_all(&text)?;
+    receive(stream)
+}
+
+fn receive(stream: &mut UnixStream) -> std::io::Result<Value> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length)?;
+    let mut answer = vec![0; u32::from_le_bytes(length) as usize];
+    stream.read_exact(&mut answer)?;
+    Ok(serde_json::from_slice(&answer)?)
+}

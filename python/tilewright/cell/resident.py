@@ -1,0 +1,282 @@
+"""Handler `resident`: the oracle on a GPU, in a process that stays and keeps its data there. Trusted code.
+
+Request: as for `oracle`, with `socket: path` and `seconds` that making the data may take. The job listens on `socket`,
+takes one connection, and sends the oracle's response as the first frame (see `channel`). Then it answers frames until
+the connection is closed:
+
+- `{"read": Blob}`: `{"nbytes": n}`, and behind that frame the bytes.
+- `{"places": [Blob]}`: `{"handles": [[int]], "places": [[handle, offset]]}`, where inputs and weights lie in memory that
+  another process may map.
+- `{"compare": …}`: see `Keeper.compare`.
+- what `baseline` answers.
+
+What goes wrong in one of them is answered with `{"error": str}`. Response at the end: `{}`.
+
+Expected results lie in torch's memory, which is never given out. Inputs and weights lie in allocations that hold
+nothing else (`device_memory`).
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import os
+import socket
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+
+from tilewright.cell import channel, oracle, scan
+from tilewright.cell.baseline import Subject, set_defaults
+from tilewright.cell.device_memory import Mapping, Slab
+from tilewright.cell.oracle_problem import describe
+from tilewright.cell.oracle_reference import equal_bits
+from tilewright.cell.oracle_values import NAMES, raw_bytes
+
+SLAB = 16 << 20
+"""Bytes of an allocation for inputs, unless one of them is larger."""
+PIECE = 64 << 20
+"""Bytes that are sent at a time."""
+LARGE = 1 << 30
+"""Bytes that torch's allocator does not keep for later."""
+ALIKE = 1e-4
+"""Squares of differences between two runs, over squares of values, that the order of float atomics explains."""
+
+
+class Store:
+    """Tensors on a device, named by blobs of a data file that does not exist."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.slabs: list[Slab] = []
+        self.tensors: dict[int, torch.Tensor] = {}
+        self.shared: dict[int, tuple[int, int]] = {}
+        """Slab and offset of what other processes may map."""
+        self._end = 0
+
+    def write(self, tensor: torch.Tensor) -> dict[str, int]:
+        """Keep a copy of a tensor's elements in logical order; the `Blob` that stands for it."""
+        raw = raw_bytes(tensor)
+        kept = torch.empty(raw.numel(), dtype=torch.uint8, device=self.device)
+        kept.copy_(raw)
+        return self._name(kept)
+
+    def share(self, tensor: torch.Tensor) -> dict[str, int]:
+        """The same, where other processes may map it."""
+        raw = raw_bytes(tensor)
+        place = self.slabs[-1].take(raw.numel()) if self.slabs else None
+        if place is None:
+            self.slabs.append(Slab(max(raw.numel(), SLAB), self.device))
+            place = self.slabs[-1].take(raw.numel())
+            assert place is not None, "a new slab is large enough"
+        offset, kept = place
+        kept.copy_(raw)
+        blob = self._name(kept)
+        self.shared[blob["offset"]] = (len(self.slabs) - 1, offset)
+        return blob
+
+    def _name(self, kept: torch.Tensor) -> dict[str, int]:
+        # Every blob has an offset of its own, one without bytes too.
+        offset = self._end
+        self._end = -(-(offset + max(kept.numel(), 1)) // 64) * 64
+        self.tensors[offset] = kept
+        return {"offset": offset, "nbytes": kept.numel()}
+
+    def __getitem__(self, blob: dict[str, int]) -> torch.Tensor:
+        return self.tensors[blob["offset"]]
+
+
+def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
+    """Handle one job: serve until the other end is closed; `scratch` is not used."""
+    del scratch
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(request["socket"])
+        listener.listen(1)
+        connection, _ = listener.accept()
+    os.unlink(request["socket"])
+    with connection:
+        serve(connection.fileno(), request)
+    return {}
+
+
+def serve(fd: int, request: dict[str, Any]) -> None:
+    """Make the data, then answer frames until the other end is closed."""
+    store = Store(request["device"])
+    # A problem that hangs in a call of C would not see a signal.
+    faulthandler.dump_traceback_later(request["seconds"], exit=True)
+    answer = oracle.answer(request, oracle.Oracle, store)
+    faulthandler.cancel_dump_traceback_later()
+    channel.send_frame(fd, answer)
+    if "error" in answer:
+        return
+    keeper = Keeper(request, answer, store)
+    while True:
+        try:
+            question = channel.receive_frame(fd)
+        except EOFError:
+            return
+        try:
+            reply, tail = keeper.answer(question)
+        except Exception as error:
+            reply, tail = {"error": describe(error, request["problem"])}, None
+        channel.send_frame(fd, reply)
+        if tail is not None:
+            send_bytes(fd, tail)
+
+
+def send_bytes(fd: int, tensor: torch.Tensor) -> None:
+    """Send the bytes of a flat tensor, in pieces."""
+    for piece in tensor.split(PIECE):
+        left = memoryview(piece.cpu().numpy())
+        while left:
+            left = left[os.write(fd, left) :]
+
+
+class Keeper:
+    """Holds a problem's data and answers for them."""
+
+    def __init__(self, request: dict[str, Any], data: dict[str, Any], store: Store) -> None:
+        self.request, self.data, self.store = request, data, store
+        self.device: str = request["device"]
+        self.subject: Subject | None = None
+        self.references: dict[Any, scan.Reference] = {}
+        self.first: list[torch.Tensor] = []
+        self.figures: list[Any] = []
+        set_defaults()
+        free(self.device)
+
+    def answer(self, question: dict[str, Any]) -> tuple[dict[str, Any], torch.Tensor | None]:
+        """The answer to one frame, and what is sent behind it."""
+        match question:
+            case {"read": blob}:
+                tensor = self.store[blob]
+                return {"nbytes": tensor.numel()}, tensor
+            case {"places": blobs}:
+                return self.places(blobs), None
+            case {"compare": request}:
+                with torch.no_grad():
+                    return self.compare(request), None
+            case _:
+                if self.subject is None:
+                    self.subject = Subject(self.request["problem"], self.device, self.data, self.store)
+                return self.subject.answer(question), None
+
+    def places(self, blobs: list[dict[str, int]]) -> dict[str, Any]:
+        """Where blobs lie that other processes may map."""
+        places = [self.store.shared[blob["offset"]] for blob in blobs]
+        slabs = sorted({slab for slab, _ in places})
+        handles = [self.store.slabs[slab].handle for slab in slabs]
+        return {"handles": handles, "places": [[slabs.index(slab), offset] for slab, offset in places]}
+
+    def compare(self, request: dict[str, Any]) -> dict[str, Any]:
+        """What a call left behind in another process's memory, against what it should be.
+
+        Request: `{handle, nbytes, tensors: [{native: Blob, float64: Blob | null, dtype, shape, strides, offset, exact:
+        [bool]}], unchanged: [[Blob, offset]], profiles: [Profile], remember, again}`; offsets are bytes from the start
+        of the memory, strides are elements; `exact` says for each profile whether every bit must be equal.
+
+        Answer: `{unchanged: [bool], tensors: [Figures]}`; each of `Figures` is `{bytes: [int]}` for a floating tensor
+        of few elements, else `{figures: [for each profile]}`. With `remember`, what was found is kept for a second run
+        of the same call, and with `again` it is compared with that: `same` is then `equal`, `close` or `other`.
+        """
+        mapped = Mapping(request["handle"], request["nbytes"], self.device)
+        with mapped if request["handle"] else nullcontext(request.get("memory")) as memory:
+            unchanged = [self._unchanged(memory, blob, offset) for blob, offset in request["unchanged"]]
+            tensors = [_view(memory, tensor) for tensor in request["tensors"]]
+            answer: dict[str, Any] = {"unchanged": unchanged}
+            if request["again"]:
+                answer["same"] = self._same(tensors)
+            if answer.get("same") != "equal":
+                pairs = zip(request["tensors"], tensors, strict=True)
+                self.figures = [self._figures(doc, tensor, request["profiles"]) for doc, tensor in pairs]
+            large = sum(tensor.numel() * tensor.element_size() for tensor in self.first) > LARGE
+            self.first = [tensor.clone() for tensor in tensors] if request["remember"] else []
+            # The mapping ends here, and with it every tensor over it.
+            del tensors, memory
+        if large:
+            free(self.device)
+        return {**answer, "tensors": self.figures}
+
+    def _unchanged(self, memory: torch.Tensor, blob: dict[str, int], offset: int) -> bool:
+        return equal_bits(memory[offset : offset + blob["nbytes"]], self.store[blob])
+
+    def _same(self, tensors: list[torch.Tensor]) -> str:
+        """How the results of two runs of one call differ."""
+        if len(tensors) != len(self.first):
+            return "other"
+        pairs = list(zip(self.first, tensors, strict=True))
+        if all(equal_bits(raw_bytes(a), raw_bytes(b)) for a, b in pairs):
+            return "equal"
+        return "close" if all(close(a, b) for a, b in pairs) else "other"
+
+    def _figures(self, doc: dict[str, Any], got: torch.Tensor, profiles: list[dict[str, Any]]) -> dict[str, Any]:
+        flat = got.reshape(-1)
+        if got.is_floating_point() and got.numel() < scan.SHORT:
+            return {"bytes": raw_bytes(got).tolist()}
+        native = self.store[doc["native"]].view(NAMES[doc["dtype"]])
+        float64 = None if doc["float64"] is None else self.store[doc["float64"]].view(torch.float64)
+        figures = []
+        for profile, exact in zip(profiles, doc["exact"], strict=True):
+            if exact:
+                found = scan.exact(native, flat)
+            else:
+                found = scan.scan(self._reference(doc, native, float64, profile), flat, profile)
+            figures.append({**found, "element": _element(found["worst"], native, float64, flat)})
+        return {"figures": figures}
+
+    def _reference(
+        self, doc: dict[str, Any], native: torch.Tensor, float64: torch.Tensor | None, profile: dict[str, Any]
+    ) -> scan.Reference:
+        grouped = profile["rule"] == "scaled_rms"
+        key = (doc["native"]["offset"], profile["golden"], grouped)
+        if key not in self.references:
+            self.references[key] = scan.Reference(native, float64, doc["shape"], profile["golden"], grouped)
+        return self.references[key]
+
+
+def free(device: str) -> None:
+    """Give memory back that only torch's allocator holds, for the process that runs candidates."""
+    gc.collect()
+    if device.startswith("cuda"):
+        torch.cuda.empty_cache()
+
+
+def close(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Whether two results differ by no more than the order of float atomics explains. As `alike` in verify."""
+    if not first.is_floating_point():
+        return equal_bits(raw_bytes(first), raw_bytes(second))
+    difference = size = 0.0
+    for a, b in zip(first.reshape(-1).split(scan.CHUNK), second.reshape(-1).split(scan.CHUNK), strict=True):
+        a, b = a.double(), b.double()
+        both = a.isfinite() & b.isfinite()
+        if not bool((both | (a == b) | (a.isnan() & b.isnan())).all()):
+            return False
+        difference += (a - b).square().where(both, 0.0).sum().item()
+        size += a.square().where(both, 0.0).sum().item()
+    return difference <= ALIKE * size
+
+
+def _view(memory: torch.Tensor, doc: dict[str, Any]) -> torch.Tensor:
+    """A tensor as it lies in memory. Bools as bytes: a kernel may store any."""
+    dtype = NAMES[doc["dtype"]]
+    dtype = torch.uint8 if dtype == torch.bool else dtype
+    if 0 in doc["shape"]:
+        return torch.empty(doc["shape"], dtype=dtype, device=memory.device)
+    size, offset = dtype.itemsize, doc["offset"]
+    whole = memory[offset : offset + (memory.numel() - offset) // size * size].view(dtype)
+    return whole.as_strided(doc["shape"], doc["strides"])
+
+
+def _element(
+    worst: list[Any] | None, native: torch.Tensor, float64: torch.Tensor | None, got: torch.Tensor
+) -> dict[str, Any] | None:
+    """The bytes of the worst element."""
+    if worst is None:
+        return None
+    at = worst[1]
+
+    def raw(flat: torch.Tensor) -> list[int]:
+        return raw_bytes(flat[at : at + 1]).tolist()
+
+    return {"native": raw(native), "float64": None if float64 is None else raw(float64), "got": raw(got)}

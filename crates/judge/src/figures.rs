@@ -67,3 +67,226 @@ pub(crate) mod place_as_text {
         place.map(|(score, at)| Ok((score.parse().map_err(D::Error::custom)?, at))).transpose()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::process::Command;
+
+    use serde_json::{Value, json};
+    use tilewright_contract::{Blob, Dtype, ExpectedTensor, Profile};
+
+    use super::*;
+    use crate::compare::{compare, judge_figures};
+    use crate::groups::Groups;
+    use crate::scan::{Limits, Overview, Sources, Typical};
+    use crate::value::{decode, round_to};
+
+    const FLOATS: [Dtype; 6] = [Dtype::F8E4M3, Dtype::F8E5M2, Dtype::F16, Dtype::Bf16, Dtype::F32, Dtype::F64];
+
+    /// One tensor as the oracle and a candidate have it.
+    struct Case {
+        dtype: Dtype,
+        shape: Vec<u64>,
+        /// Elements that the other side looks at together.
+        chunk: u64,
+        native: Vec<u8>,
+        float64: Option<Vec<u8>>,
+        got: Vec<u8>,
+    }
+
+    /// A generator of numbers that are the same in every run.
+    struct Numbers(u64);
+
+    impl Numbers {
+        fn next(&mut self) -> u64 {
+            self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            mixed ^ (mixed >> 31)
+        }
+
+        fn below(&mut self, limit: u64) -> u64 {
+            self.next() % limit
+        }
+
+        /// Between -1 and 1.
+        fn unit(&mut self) -> f64 {
+            (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+        }
+    }
+
+    /// The bytes of a value rounded to a dtype, found among all of its patterns where it has few.
+    fn encode(dtype: Dtype, value: f64, table: &[f64]) -> Vec<u8> {
+        let rounded = round_to(dtype, value);
+        match dtype {
+            Dtype::F64 => value.to_le_bytes().to_vec(),
+            Dtype::F32 => (value as f32).to_le_bytes().to_vec(),
+            Dtype::F16 => half::f16::from_f64(rounded).to_le_bytes().to_vec(),
+            Dtype::Bf16 => half::bf16::from_f64(rounded).to_le_bytes().to_vec(),
+            _ => {
+                let same = |&at: &usize| table[at] == rounded || (table[at].is_nan() && rounded.is_nan());
+                vec![(0..table.len()).find(same).unwrap() as u8]
+            }
+        }
+    }
+
+    fn case(numbers: &mut Numbers, shape: &[u64], kind: usize) -> Case {
+        let dtype = FLOATS[numbers.below(6) as usize];
+        let total = shape.iter().product::<u64>();
+        let mut table = Vec::new();
+        decode(dtype, &(0..=255).collect::<Vec<u8>>(), &mut table);
+        let size = [1.0, 1e-3, 300.0, 1e30, 1e-200, 6e4][numbers.below(6) as usize];
+        // Sizes that the dtype does not hold are infinite or zero in it, which is one of the cases.
+        let size = if dtype == Dtype::F64 || numbers.below(3) == 0 { size } else { 1.0 };
+        let noise = [0.0, 1e-7, 1e-4, 1e-2, 1.0][numbers.below(5) as usize];
+        let (mut native, mut float64, mut got) = (Vec::new(), Vec::new(), Vec::new());
+        for at in 0..total {
+            let row = [1.0, 1e-5, 0.0, 1.0][(at / shape.last().unwrap() % 4) as usize];
+            let mut wide = numbers.unit() * size * if kind == 1 { row } else { 1.0 };
+            let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+            if kind == 2 && numbers.below(50) == 0 {
+                wide = odd[numbers.below(3) as usize];
+            }
+            let mut found = wide * (1.0 + noise * numbers.unit()) + noise * 1e-3 * size * numbers.unit();
+            if kind == 3 && numbers.below(total) < 3 {
+                found = odd[numbers.below(3) as usize];
+            }
+            // The reference in its own dtype is off, too.
+            let own = if numbers.below(40) == 0 { wide * 1.01 } else { wide };
+            native.extend(encode(dtype, own, &table));
+            got.extend(encode(dtype, if kind == 4 { own } else { found }, &table));
+            float64.extend(wide.to_le_bytes());
+        }
+        let chunk = [1 << 22, total / 2 + 1, total / 5 + 1][numbers.below(3) as usize];
+        let float64 = (numbers.below(3) > 0).then_some(float64);
+        Case { dtype, shape: shape.to_vec(), chunk, native, float64, got }
+    }
+
+    fn cases() -> Vec<Case> {
+        let shapes: [&[u64]; 9] =
+            [&[256], &[300], &[5, 400], &[3, 8, 100], &[2, 3, 16, 16], &[70_001], &[2, 65_537], &[131_072], &[1, 257]];
+        let mut numbers = Numbers(7);
+        let mut cases = Vec::new();
+        for shape in shapes {
+            for kind in 0..5 {
+                let repeated = if shape.iter().product::<u64>() < 5000 { 3 } else { 1 };
+                cases.extend((0..repeated).map(|_| case(&mut numbers, shape, kind)));
+            }
+        }
+        cases
+    }
+
+    /// What the other side says, for each case and profile.
+    fn others(profiles: &[Profile], cases: &[Case]) -> Vec<Vec<Figures>> {
+        let folder = std::env::temp_dir().join(format!("tilewright-scan-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut data = Vec::new();
+        let mut put = |bytes: &[u8]| {
+            data.extend_from_slice(bytes);
+            json!([data.len() - bytes.len(), bytes.len()])
+        };
+        let documents: Vec<Value> = cases
+            .iter()
+            .map(|case| {
+                let (native, got) = (put(&case.native), put(&case.got));
+                let float64 = case.float64.as_deref().map(&mut put);
+                json!({"dtype": case.dtype, "shape": case.shape, "chunk": case.chunk, "native": native, "got": got,
+                       "float64": float64})
+            })
+            .collect();
+        std::fs::write(folder.join("cases.json"), json!({"profiles": profiles, "cases": documents}).to_string())
+            .unwrap();
+        std::fs::write(folder.join("data"), &data).unwrap();
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let python = std::env::var_os("TILEWRIGHT_PYTHON").map_or(root.join(".venv/bin/python"), PathBuf::from);
+        let output = Command::new(python)
+            .arg(root.join("python/tests/scan_cases.py"))
+            .args([folder.join("cases.json"), folder.join("data")])
+            .output()
+            .unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    fn near(a: f64, b: f64) -> bool {
+        a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+    }
+
+    /// The same score, and the same place unless another is as bad.
+    fn same_place(a: Option<(f64, usize)>, b: Option<(f64, usize)>) -> bool {
+        match (a, b) {
+            (Some(a), Some(b)) => near(a.0, b.0) && (a.1 == b.1 || a.0.is_infinite() || a.0 == 0.0),
+            (a, b) => a == b,
+        }
+    }
+
+    #[test]
+    fn the_figures_made_by_torch_are_those_made_here() {
+        let profiles: Vec<Profile> =
+            crate::profile_names().map(|name| crate::profile(name).unwrap().unwrap()).collect();
+        let cases = cases();
+        for (number, (case, others)) in cases.iter().zip(others(&profiles, &cases)).enumerate() {
+            let blob = Blob { offset: 0, nbytes: 0 };
+            let expected = ExpectedTensor {
+                path: "output".into(),
+                dtype: case.dtype,
+                shape: case.shape.clone(),
+                native: blob,
+                float64: case.float64.as_ref().map(|_| blob),
+                alias: None,
+                copy_only: false,
+            };
+            let bytes = (&case.native[..], case.float64.as_deref(), &case.got[..]);
+            for (profile, other) in profiles.iter().zip(others) {
+                let groups = Groups::new(&case.shape);
+                let mut sources = Sources::new(profile, &expected, bytes.0, bytes.1, bytes.2);
+                let overview = Overview::of(&mut sources, groups, profile.rule, Typical::default());
+                let scan = Scan::of(&sources, &Limits::new(profile, case.dtype, sources.unit, &overview), groups);
+                let place =
+                    format!("case {number} {:?} {:?} {}: {scan:?} {other:?}", case.dtype, case.shape, profile.name);
+                assert!(other.fit(expected.shape.iter().product(), case.dtype.size()), "{place}");
+                assert_eq!(other.unit, sources.unit, "{place}");
+                let counts = |scan: &Scan| {
+                    (
+                        scan.elements,
+                        scan.finite,
+                        scan.pattern,
+                        scan.extra_nan,
+                        scan.extra_inf,
+                        scan.both_nan,
+                        scan.mismatched,
+                    )
+                };
+                assert_eq!(counts(&scan), counts(&other.scan), "{place}");
+                let pairs = [
+                    (scan.max_abs, other.scan.max_abs),
+                    (scan.max_rel, other.scan.max_rel),
+                    (scan.mean_rel(), other.scan.mean_rel()),
+                    (scan.squares, other.scan.squares),
+                    (scan.golden, other.scan.golden),
+                ];
+                assert!(pairs.iter().all(|&(a, b)| near(a, b)), "{place}");
+                assert!(same_place(scan.worst, other.scan.worst), "{place}");
+                // Groups that are equally bad but for the order of a sum may stand for each other.
+                let scores = (scan.group.map(|group| group.0), other.scan.group.map(|group| group.0));
+                assert!(scores == (None, None) || near(scores.0.unwrap(), scores.1.unwrap()), "{place}");
+                let (here, there) =
+                    (compare(profile, &expected, bytes, Typical::default()), judge_figures(profile, &expected, &other));
+                let words = |why: &Option<String>| why.as_ref().map(|why| why.split(" over ").next().map(String::from));
+                assert_eq!(
+                    (here.pass, words(&here.why), &here.note),
+                    (there.pass, words(&there.why), &there.note),
+                    "{place}"
+                );
+                if scan
+                    .worst
+                    .is_some_and(|(score, at)| score > 0.0 && other.scan.worst.is_some_and(|(_, other)| at == other))
+                {
+                    assert_eq!(here.metrics.worst, there.metrics.worst, "{place}");
+                }
+            }
+        }
+    }
+}

@@ -52,7 +52,10 @@ pub struct SharedRun {
 pub enum Source {
     Bytes(Vec<u8>),
     /// Memory of another process: which of the handles, at which byte. As many bytes as the buffer has.
-    Mapped { handle: usize, offset: u64 },
+    Mapped {
+        handle: usize,
+        offset: u64,
+    },
     /// What the run before left in the same buffer.
     Kept,
 }

@@ -39,18 +39,30 @@ impl DataFile {
         }
     }
 
+    /// Whether a blob can be there; what a process holds, it knows.
+    pub fn holds(&self, blob: Blob) -> bool {
+        match &self.source {
+            Source::File(file) => within(file, blob),
+            Source::Resident(_) => true,
+        }
+    }
+
     /// The bytes of a blob; an error where there is none such. The blob may be a hostile job's claim.
     pub fn read(&self, blob: Blob) -> io::Result<Vec<u8>> {
         let file = match &self.source {
             Source::File(file) => file,
             Source::Resident(resident) => return resident.read(blob),
         };
-        let end = blob.offset.checked_add(blob.nbytes).ok_or(io::ErrorKind::UnexpectedEof)?;
-        if end > file.metadata()?.len() {
+        if !within(file, blob) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let mut bytes = vec![0; blob.nbytes as usize];
         file.read_exact_at(&mut bytes, blob.offset)?;
         Ok(bytes)
     }
+}
+
+fn within(file: &File, blob: Blob) -> bool {
+    let len = file.metadata().map_or(0, |metadata| metadata.len());
+    blob.offset.checked_add(blob.nbytes).is_some_and(|end| end <= len)
 }

@@ -152,7 +152,8 @@ impl Stage {
         let job = std::thread::spawn(move || stage.serve_resident((job, scratch)));
         let mut stream = connect(&socket, &job)?;
         stream.set_read_timeout(Some(seconds)).map_err(StageError::io("set a socket up"))?;
-        let answer = receive(&mut stream).map_err(StageError::io("hear from the process that makes data on the GPU"))?;
+        let answer =
+            receive(&mut stream).map_err(StageError::io("hear from the process that makes data on the GPU"))?;
         stream.set_read_timeout(Some(ANSWER)).map_err(StageError::io("set a socket up"))?;
         let held = Held { stream, ready: BTreeMap::new(), work: None, lost: false };
         Ok((read_answer("resident", answer)?, Resident { held: Mutex::new(held), job }))

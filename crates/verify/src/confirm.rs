@@ -10,7 +10,7 @@ use crate::build::Build;
 use crate::draft::{Draft, Stop};
 use crate::options::Options;
 use crate::pipeline::{Candidate, Verifier};
-use crate::problem::OracleSet;
+use crate::oracle::OracleSet;
 
 /// Bytes of records that are kept: the images of an autotuner's configurations take most of it.
 const RECORDS: u64 = 512 << 20;

@@ -5,7 +5,7 @@ use tilewright_judge::{Tally, check_output};
 use tilewright_stage::{Direct, DirectRequest};
 
 use crate::draft::{Draft, Stop};
-use crate::execute::Observation;
+use crate::execute::{Got, Observation};
 use crate::judging;
 use crate::pipeline::{Candidate, Verifier};
 use crate::weights::Weights;
@@ -48,7 +48,7 @@ fn judge(
                 return Err(Stop::new(VerdictKind::Incorrect, "not-modified", message));
             };
             let got = direct.data.read(tensor.native).map_err(|error| Stop::infrastructure(error.to_string()))?;
-            observations.push(Observation { expected, call: number, got });
+            observations.push(Observation { expected, call: number, got: Got::Bytes(got) });
         }
     }
     judging::add(tally, &case.signature.case, trial, &observations, candidate.oracle)

@@ -8,10 +8,11 @@ use tilewright_contract::{
     Buffer, BufferSource, CallData, CaseSignature, Dtype, ExpectedTensor, LaunchCost, Plan, Reason, TensorRef, Trial,
     VerdictKind,
 };
+use tilewright_judge::Figures;
 use tilewright_replay::{Contents, Defective, Fault, FaultKind, Run, RunResult, initial_contents, writer};
 
 use crate::draft::{Stop, reason};
-use crate::problem::OracleSet;
+use crate::oracle::OracleSet;
 
 /// Fills memory that nobody wrote: NaN in every float type, and an absurd index.
 pub(crate) const POISON: u8 = 0xFF;
@@ -40,12 +41,20 @@ pub(crate) struct TrialRun<'a, 'd> {
     pub(crate) deadline: Instant,
 }
 
-/// A tensor that a call left behind, in logical order, to be compared with the oracle's.
+/// A tensor that a call left behind, to be compared with the oracle's.
 pub(crate) struct Observation<'a> {
     pub(crate) expected: &'a ExpectedTensor,
     /// Which call of the trial, from 0.
     pub(crate) call: usize,
-    pub(crate) got: Vec<u8>,
+    pub(crate) got: Got,
+}
+
+/// What is known of a tensor.
+pub(crate) enum Got {
+    /// Its elements in logical order.
+    Bytes(Vec<u8>),
+    /// How it compares, under each profile.
+    Figures(Vec<Figures>),
 }
 
 /// What one plan did on one trial.
@@ -61,7 +70,7 @@ impl<'a> TrialRun<'a, '_> {
     /// Calls the plan as often as the oracle called the reference, state carried along, and checks each call.
     pub(crate) fn outcome(&self) -> Result<TrialOutcome<'a>, Stop> {
         let mut outcome = TrialOutcome::default();
-        let mut state = self.state();
+        let mut state = self.state()?;
         let mut constants = self.constants.clone();
         self.check_size()?;
         for (number, call) in self.trial.calls.iter().enumerate() {
@@ -71,15 +80,15 @@ impl<'a> TrialRun<'a, '_> {
     }
 
     /// The state that every trial starts from.
-    pub(crate) fn state(&self) -> BTreeMap<String, Vec<u8>> {
+    pub(crate) fn state(&self) -> Result<BTreeMap<String, Vec<u8>>, Stop> {
         let named = self.signature.state.iter().zip(&self.trial.state);
-        named.map(|(named, blob)| (named.name.clone(), self.oracle.bytes(*blob).to_vec())).collect()
+        named.map(|(named, blob)| Ok((named.name.clone(), self.oracle.bytes(*blob)?.to_vec()))).collect()
     }
 
     /// The first call by itself, and what it starts from.
     pub(crate) fn first(&self) -> Result<(Run, Contents), Stop> {
-        let inputs = self.trial.calls.first().map_or_else(Vec::new, |call| self.inputs(call));
-        let contents = Contents { inputs, state: self.state(), constants: self.constants.clone() };
+        let inputs = self.trial.calls.first().map_or_else(|| Ok(Vec::new()), |call| self.inputs(call))?;
+        let contents = Contents { inputs, state: self.state()?, constants: self.constants.clone() };
         Ok((self.run(0, &contents)?, contents))
     }
 
@@ -102,8 +111,17 @@ impl<'a> TrialRun<'a, '_> {
         self.plan.buffers.iter().enumerate().filter_map(kept).collect()
     }
 
-    pub(crate) fn inputs(&self, call: &CallData) -> Vec<Vec<u8>> {
-        call.inputs.iter().map(|blob| self.oracle.bytes(*blob).to_vec()).collect()
+    pub(crate) fn inputs(&self, call: &CallData) -> Result<Vec<Vec<u8>>, Stop> {
+        call.inputs.iter().map(|blob| Ok(self.oracle.bytes(*blob)?.to_vec())).collect()
+    }
+
+    /// Bytes of the trial's inputs, weights and expected results.
+    pub(crate) fn nbytes(&self) -> u64 {
+        let call = |call: &CallData| {
+            let tensors = call.expected.tensors.iter().flat_map(|tensor| [Some(tensor.native), tensor.float64]);
+            call.inputs.iter().copied().chain(tensors.flatten()).map(|blob| blob.nbytes).sum::<u64>()
+        };
+        self.trial.state.iter().map(|blob| blob.nbytes).chain(self.trial.calls.iter().map(call)).sum()
     }
 
     /// What a call starts from.
@@ -144,7 +162,7 @@ impl<'a> TrialRun<'a, '_> {
         constants: &mut BTreeMap<String, Vec<u8>>,
         outcome: &mut TrialOutcome<'a>,
     ) -> Result<(), Stop> {
-        let contents = Contents { inputs: self.inputs(call), state: state.clone(), constants: constants.clone() };
+        let contents = Contents { inputs: self.inputs(call)?, state: state.clone(), constants: constants.clone() };
         let run = self.run(number, &contents)?;
         let result = self.device.replay(self.plan, &run)?;
         if number == 0 {
@@ -387,7 +405,8 @@ impl<'a> TrialRun<'a, '_> {
         outcome: &mut TrialOutcome<'a>,
     ) -> Result<(), Stop> {
         let after = self.after(before, result);
-        let mut observe = |expected, got| outcome.observations.push(Observation { expected, call: number, got });
+        let mut observe =
+            |expected, got| outcome.observations.push(Observation { expected, call: number, got: Got::Bytes(got) });
         for (path, tensor) in self.observed() {
             if let Some(expected) = expected(call, &format!("output{path}")) {
                 observe(expected, tensor.view.gather(&result.buffers[tensor.buffer]));
@@ -465,11 +484,11 @@ pub(crate) fn alike(dtype: Dtype, first: &[u8], second: &[u8]) -> bool {
     difference <= 1e-4 * size
 }
 
-fn expected<'a>(call: &'a CallData, path: &str) -> Option<&'a ExpectedTensor> {
+pub(crate) fn expected<'a>(call: &'a CallData, path: &str) -> Option<&'a ExpectedTensor> {
     call.expected.tensors.iter().find(|tensor| tensor.path == path)
 }
 
-fn modified(code: &str, what: &str) -> Stop {
+pub(crate) fn modified(code: &str, what: &str) -> Stop {
     let message = format!("{what} is modified, but the reference leaves it as it was");
     let reason = Reason { help: Some("write the result into a tensor of its own".into()), ..reason(code, message) };
     Stop { kind: VerdictKind::Incorrect, reasons: vec![reason] }

@@ -7,8 +7,8 @@ use tilewright_stage::Trace;
 
 use crate::build::{Build, kernel_name};
 use crate::draft::Stop;
+use crate::oracle::OracleSet;
 use crate::pipeline::{Candidate, Verifier};
-use crate::problem::OracleSet;
 
 /// Writes the kernel-only module, plans, TTIR, binaries and oracle data under the folder that was asked for.
 pub(crate) fn write(
@@ -22,7 +22,7 @@ pub(crate) fn write(
     let write = || -> std::io::Result<()> {
         put(folder, "kernels.py", candidate.cut.module.as_bytes())?;
         put(folder, "oracle.json", &serde_json::to_vec_pretty(&oracle.data)?)?;
-        put(folder, "oracle.bin", &oracle.bytes)?;
+        oracle.write(&folder.join("oracle.bin"))?;
         for (case, trace) in oracle.data.cases.iter().zip(traces) {
             for (number, plan) in trace.plans.iter().enumerate() {
                 let name = format!("plan-{}-{number}.json", file_name(&case.signature.case));

@@ -8,7 +8,7 @@ use tilewright_contract::{
     BufferSource, DeviceLimits, Dtype, HostTime, LeastWork, Limit, Plan, Step, VerdictKind, Work,
 };
 use tilewright_replay::cuda::CudaDevice;
-use tilewright_stage::Baseline;
+use tilewright_stage::Resident;
 
 use crate::draft::Stop;
 use crate::lane::Lane;
@@ -27,7 +27,7 @@ impl Verifier {
         &self,
         lane: &Lane,
         device: &mut CudaDevice,
-        reference: &mut Baseline,
+        reference: &Resident,
     ) -> Result<DeviceLimits, Trouble> {
         let mut known = lane.limits.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(limits) = known.as_ref() {

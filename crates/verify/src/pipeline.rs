@@ -2,21 +2,23 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tilewright_contract::{Finding, Opinion, OracleCase, Reason, Tier, Trial, Verdict, VerdictKind};
-use tilewright_judge::{Judged, OWN_CASE, Tally, check_output};
+use tilewright_judge::{Judged, OWN_CASE, Place, Tally, check_output};
 use tilewright_screen::Cut;
-use tilewright_stage::{KernelSite, Stage, Trace, TraceRequest};
+use tilewright_stage::{KernelSite, Resident, Stage, Trace, TraceRequest};
 
 use crate::build::{Build, BuiltPlan};
 use crate::draft::{Draft, Stop, stop_at};
-use crate::execute::{POISON, Replay, TrialRun};
+use crate::execute::{POISON, Replay, TrialOutcome, TrialRun};
 use crate::lane::{Lane, Seat};
 use crate::opinion::{self, Reviewer};
 use crate::options::{Mode, Options};
-use crate::problem::{OracleSet, Problem, identify};
+use crate::oracle::OracleSet;
+use crate::problem::{Problem, identify};
+use crate::shared::{Doubt, SharedTrial, at_place};
 use crate::target::Device;
 use crate::weights::Weights;
 use crate::{confirm, coverage, direct, judging, keep, timing};
@@ -223,15 +225,32 @@ impl Verifier {
         // In circumstances of its own a plan must be right too; what is not is told with them.
         let (mut tally, mut apart) = (new_tally(), Vec::new());
         let trials = trials(build, oracle);
+        let holder = candidate.seat.as_ref().map(|seat| oracle.hold(self, seat.lane)).transpose();
+        let holder = holder.map_err(|error| Stop::infrastructure(error.to_string()))?.flatten();
         let turn = candidate.seat.as_ref().map(|seat| draft.stage("wait", || seat.turn()));
+        let (refused, held) = (OnceLock::new(), holder.as_deref());
         let run = |trial: &TrialOf<'a>| {
-            self.trial_run(trial, &trial.built.device(candidate), oracle, weights, candidate.deadline()).outcome()
+            let device = trial.built.device(candidate);
+            let run = self.trial_run(trial, &device, oracle, weights, candidate.deadline());
+            let held = held.filter(|_| !oracle.data.stochastic && refused.get().is_none());
+            match held.map(|held| self.run_shared(candidate, trial, &run, held)) {
+                Some(Ok(outcome)) => Ok(outcome),
+                Some(Err(Doubt::Stop(stop))) => Err(stop),
+                Some(Err(Doubt::Refused(why))) => {
+                    refused.get_or_init(|| why);
+                    run.outcome()
+                }
+                Some(Err(Doubt::Look)) | None => run.outcome(),
+            }
         };
         let outcomes: Vec<_> = draft.stage("replay", || match turn {
             None => parallel(&trials, run),
             Some(_) => trials.iter().map(run).collect(),
         });
         drop(turn);
+        if let Some(why) = refused.get() {
+            draft.note(format!("data went through the host's memory, since processes cannot share the GPU's: {why}"));
+        }
         let start = Instant::now();
         for (trial, outcome) in trials.iter().zip(outcomes) {
             let outcome = outcome.map_err(|stop| trial.place(stop))?;
@@ -278,6 +297,24 @@ impl Verifier {
             other => (other, None),
         };
         Emulated { outcome: outcome.map_err(|stop| trial.place(stop)), note, seconds: start.elapsed().as_secs_f64() }
+    }
+
+    /// A trial whose data stay on the GPU, for a candidate that has its turn there.
+    fn run_shared<'a>(
+        &self,
+        candidate: &Candidate<'_>,
+        trial: &TrialOf<'a>,
+        run: &TrialRun<'a, '_>,
+        held: &Resident,
+    ) -> Result<TrialOutcome<'a>, Doubt> {
+        let Some(seat) = &candidate.seat else { return Err(Doubt::Look) };
+        let tally = Tally::new(self.options.profiles.clone(), None);
+        let place = Place { case: &trial.case.signature.case, regime: &trial.trial.regime, call: 0 };
+        let shared = SharedTrial::new(run, held, trial.built.executables(), at_place(&tally, place))?;
+        let mut device = seat.lane.device();
+        let outcome = shared.outcome(&mut device);
+        device.forget()?;
+        outcome
     }
 
     pub(crate) fn trial_run<'a, 'd>(

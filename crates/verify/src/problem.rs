@@ -1,19 +1,18 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use tilewright_contract::{BaselineKind, Blob, CandidateId, OracleData, Trial, VerdictKind};
-use tilewright_judge::OWN_REGIME;
-use tilewright_stage::{Baseline, BaselineRequest, ChangeRule, Controls, DataFile, OracleRequest, StageError, Weights};
+use tilewright_contract::{BaselineKind, CandidateId, VerdictKind};
+use tilewright_stage::{ChangeRule, Controls, DataFile, OracleRequest, Resident, StageError, Weights};
 
 use crate::controls::free_passes;
 use crate::draft::Stop;
 use crate::lane::Lane;
 use crate::options::Options;
+use crate::oracle::OracleSet;
 use crate::pipeline::Verifier;
 use crate::target::Device;
-use crate::timing::SETS;
 
 /// A problem with its oracle data, shared by all its candidates. Holds secrets: it stays in this process.
 pub struct Problem {
@@ -26,25 +25,9 @@ pub struct Problem {
     pub(crate) initial: Mutex<BTreeMap<ChangeRule, Arc<OracleSet>>>,
     /// Unrelated to every input seed.
     pub(crate) init_seed: u64,
-    /// The process that times the reference, for each GPU; started when the first candidate is accepted there.
-    baselines: Vec<Mutex<Option<Baseline>>>,
     pub(crate) seconds: f64,
     /// What passes without the answer under the deciding profile, as `zeros (output)`.
     pub(crate) degenerate: Vec<String>,
-}
-
-/// Oracle data with the bytes that its blobs refer to.
-pub(crate) struct OracleSet {
-    pub(crate) data: OracleData,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) file: DataFile,
-}
-
-impl OracleSet {
-    /// The bytes of a blob: every blob was checked against the file when it was read.
-    pub(crate) fn bytes(&self, blob: Blob) -> &[u8] {
-        &self.bytes[blob.offset as usize..][..blob.nbytes as usize]
-    }
 }
 
 impl Problem {
@@ -53,30 +36,24 @@ impl Problem {
     }
 
     /// The process that times the reference on a GPU, if it runs.
-    pub(crate) fn baseline(&self, lane: &Lane) -> Option<MutexGuard<'_, Option<Baseline>>> {
-        Some(self.baselines.get(lane.index)?.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn reference(&self, lane: &Lane) -> Option<Arc<Resident>> {
+        self.oracle.as_ref().ok()?.held(lane)
     }
 
-    /// Starts the process that times the reference on a GPU and makes baselines ready, where that is still to do: seconds,
-    /// for which no candidate should have the GPU to itself.
+    /// Makes baselines ready on a GPU, where that is still to do: seconds, for which no candidate should have the GPU to
+    /// itself.
     pub(crate) fn warm_baseline(
         &self,
         verifier: &Verifier,
         lane: &Lane,
         kinds: &[BaselineKind],
     ) -> Result<(), StageError> {
-        let cold = |held: &Option<Baseline>| held.as_ref().is_none_or(|held| !held.is_ready(kinds));
-        if kinds.is_empty() || self.baseline(lane).is_some_and(|held| !cold(&held)) {
+        if kinds.is_empty() || self.reference(lane).is_some_and(|reference| reference.is_ready(kinds)) {
             return Ok(());
         }
-        // First the GPU, then the process: who has the GPU to himself waits for the process too.
+        let Ok(oracle) = &self.oracle else { return Ok(()) };
+        let Some(reference) = oracle.hold(verifier, lane)? else { return Ok(()) };
         lane.beside(|| {
-            let Some(mut held) = self.baseline(lane) else { return Ok(()) };
-            if held.as_ref().is_none_or(Baseline::is_lost) {
-                *held = None;
-                *held = self.start_baseline(verifier, lane)?;
-            }
-            let Some(reference) = held.as_mut() else { return Ok(()) };
             reference.work()?;
             kinds.iter().try_for_each(|&kind| reference.prepare(kind).map(drop))
         })
@@ -86,24 +63,6 @@ impl Problem {
     pub fn trouble(&self) -> Option<(VerdictKind, String)> {
         let stop = self.oracle.as_ref().err()?;
         Some((stop.kind, stop.reasons.first().map(|reason| reason.message.clone()).unwrap_or_default()))
-    }
-
-    /// Starts the process that times the reference, on the inputs that candidates are timed on.
-    fn start_baseline(&self, verifier: &Verifier, lane: &Lane) -> Result<Option<Baseline>, StageError> {
-        let Some((case, file)) = self.oracle.as_ref().ok().and_then(|set| Some((set.data.cases.first()?, &set.file)))
-        else {
-            return Ok(None);
-        };
-        let own = case.trials.iter().filter(|trial| trial.regime == OWN_REGIME);
-        let trials: Vec<Trial> = own.take(SETS).cloned().collect();
-        let request = BaselineRequest {
-            problem: &self.path,
-            signature: &case.signature,
-            device: lane.to_string(),
-            trials: &trials,
-            data: file,
-        };
-        verifier.stage.baseline(&request).map(Some)
     }
 }
 
@@ -124,25 +83,42 @@ impl Verifier {
             oracle,
             degenerate,
             initial: Mutex::default(),
-            baselines: self.lanes.iter().map(|_| Mutex::new(None)).collect(),
             init_seed: derive(self.options.seed, b"init"),
             seconds: start.elapsed().as_secs_f64(),
         }
     }
 
-    /// Oracle data of a problem under one rule for its weights.
+    /// Oracle data of a problem under one rule for its weights: in a process on the first GPU, where there is one.
     pub(crate) fn oracle(&self, path: &Path, weights: Weights) -> Result<OracleSet, Stop> {
-        let (data, bytes, file) = self.ask(path, weights, |request| self.stage.oracle(request))?;
-        OracleSet::new(data, bytes, file)
+        let Some(lane) = self.lanes.first() else {
+            let (data, file) = self.ask(path, weights, |request| self.stage.oracle(request))?;
+            return OracleSet::in_file(data, file);
+        };
+        let request = self.oracle_request(path, weights, PathBuf::new());
+        let (data, resident) = lane.beside(|| self.stage.resident(&request)).map_err(problem_stop)?;
+        OracleSet::resident(data, resident, request, &self.lanes)
     }
 
     /// Oracle data under fresh weights, and the problem's controls, whose blobs lie in the same bytes.
     pub(crate) fn control_data(&self, path: &Path) -> Result<(OracleSet, Controls), Stop> {
-        let ((data, controls), bytes, file) =
-            self.ask(path, Weights::Random, |request| self.stage.controls(request))?;
-        let set = OracleSet::new(data, bytes, file)?;
+        let ((data, controls), file) = self.ask(path, Weights::Random, |request| self.stage.controls(request))?;
+        let set = OracleSet::in_file(data, file)?;
         set.check(controls.blobs())?;
         Ok((set, controls))
+    }
+
+    fn oracle_request(&self, path: &Path, weights: Weights, data: PathBuf) -> OracleRequest {
+        OracleRequest {
+            problem: path.to_owned(),
+            seed: derive(self.options.seed, b"inputs"),
+            trials: self.options.trials,
+            regimes: true,
+            device: self.lanes.first().map_or_else(|| oracle_device(&self.options), ToString::to_string),
+            max_bytes: max_bytes(),
+            threads: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+            data,
+            weights,
+        }
     }
 
     /// Has a job write a data file; gives its answer, and what it wrote.
@@ -151,64 +127,22 @@ impl Verifier {
         path: &Path,
         weights: Weights,
         job: impl FnOnce(&OracleRequest) -> Result<T, StageError>,
-    ) -> Result<(T, Vec<u8>, DataFile), Stop> {
+    ) -> Result<(T, DataFile), Stop> {
         let io = |error: std::io::Error| Stop::infrastructure(format!("failed to keep oracle data: {error}"));
         let private = std::fs::Permissions::from_mode(0o700);
         let folder =
             tempfile::Builder::new().prefix("tilewright-oracle-").permissions(private).tempdir().map_err(io)?;
-        let data_path = folder.path().join("data");
-        let request = OracleRequest {
-            problem: path.to_owned(),
-            seed: derive(self.options.seed, b"inputs"),
-            trials: self.options.trials,
-            regimes: true,
-            device: oracle_device(&self.options),
-            max_bytes: max_bytes(),
-            threads: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
-            data: data_path.clone(),
-            weights,
-        };
+        let request = self.oracle_request(path, weights, folder.path().join("data"));
         // It computes on the first GPU, where there is one.
         let answer = match self.lanes.first() {
             Some(lane) => lane.beside(|| job(&request)),
             None => job(&request),
         }
         .map_err(problem_stop)?;
-        let bytes = std::fs::read(&data_path).map_err(io)?;
-        let file = DataFile::open(&data_path).map_err(io)?;
+        let file = DataFile::open(&request.data).map_err(io)?;
         // From here on the data lies in this process alone, whatever becomes of it.
         drop(folder);
-        Ok((answer, bytes, file))
-    }
-}
-
-impl OracleSet {
-    /// Checks what the oracle answered against what it wrote. A defect of the problem is an error.
-    fn new(data: OracleData, bytes: Vec<u8>, file: DataFile) -> Result<Self, Stop> {
-        if let Some(defect) = &data.defect {
-            return Err(Stop::new(VerdictKind::ProblemDefect, "problem", defect.clone()));
-        }
-        let set = Self { data, bytes, file };
-        set.check(set.blobs())?;
-        Ok(set)
-    }
-
-    fn check(&self, mut blobs: impl Iterator<Item = Blob>) -> Result<(), Stop> {
-        if blobs.any(|blob| blob.offset.saturating_add(blob.nbytes) > self.bytes.len() as u64) {
-            return Err(Stop::infrastructure("the oracle names data that it did not write"));
-        }
-        Ok(())
-    }
-
-    fn blobs(&self) -> impl Iterator<Item = Blob> {
-        let trials = self.data.cases.iter().flat_map(|case| &case.trials);
-        trials.flat_map(|trial| {
-            let calls = trial.calls.iter().flat_map(|call| {
-                let tensors = call.expected.tensors.iter().flat_map(|tensor| [Some(tensor.native), tensor.float64]);
-                call.inputs.iter().copied().chain(tensors.flatten())
-            });
-            trial.state.iter().copied().chain(calls)
-        })
+        Ok((answer, file))
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use tilewright_contract::{Blob, BufferSource, CallData, ExpectedTensor, Profile, View, VerdictKind};
+use tilewright_contract::{Blob, BufferSource, CallData, ExpectedTensor, Profile, VerdictKind, View};
 use tilewright_judge::{Figures, Place, judge_figures, must_equal};
 use tilewright_replay::cuda::CudaDevice;
 use tilewright_replay::{Executable, Fault, FaultKind, Loan, SharedRun, Source};
@@ -133,7 +133,12 @@ impl<'a, 'd, 'r> SharedTrial<'a, 'd, 'r> {
     }
 
     /// Runs a call, and has what it left behind looked at.
-    fn look(&self, device: &mut CudaDevice, run: &SharedRun, look: &Look<'_, 'a>) -> Result<Vec<Observation<'a>>, Doubt> {
+    fn look(
+        &self,
+        device: &mut CudaDevice,
+        run: &SharedRun,
+        look: &Look<'_, 'a>,
+    ) -> Result<Vec<Observation<'a>>, Doubt> {
         let plan = self.trial.plan;
         let constants: Vec<usize> = (0..plan.buffers.len())
             .filter(|&at| matches!(plan.buffers[at].source, BufferSource::Constant { .. }))
@@ -189,7 +194,8 @@ impl<'a, 'd, 'r> SharedTrial<'a, 'd, 'r> {
             (format!("state.{name}"), *blob, BufferSource::State { name })
         });
         for (path, blob, source) in inputs.chain(state) {
-            let mut buffers = (0..self.trial.plan.buffers.len()).filter(|&at| self.trial.plan.buffers[at].source == source);
+            let mut buffers =
+                (0..self.trial.plan.buffers.len()).filter(|&at| self.trial.plan.buffers[at].source == source);
             let (buffer, another) = (buffers.next(), buffers.next());
             match (buffer, expected(look.call, &path)) {
                 _ if another.is_some() => return Err(Doubt::Look),

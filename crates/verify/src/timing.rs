@@ -9,7 +9,7 @@ use tilewright_contract::{
 use tilewright_judge::{OWN_REGIME, Tally};
 use tilewright_replay::cuda::{Block, CudaDevice};
 use tilewright_replay::{Call, Contents, Executable, Run, RunResult};
-use tilewright_stage::{Baseline, StageError};
+use tilewright_stage::{Resident, StageError};
 
 use crate::build::{Build, BuiltPlan, clock_builds};
 use crate::draft::{Draft, Stop};
@@ -213,8 +213,8 @@ impl<'a> Bench<'a> {
             return Ok(());
         }
         let Some(lane) = self.candidate.seat.as_ref().map(|seat| seat.lane) else { return Ok(()) };
-        let Some(mut held) = self.candidate.problem.baseline(lane) else { return Ok(()) };
-        let Some(reference) = held.as_mut() else { return Ok(()) };
+        let Some(reference) = self.candidate.problem.reference(lane) else { return Ok(()) };
+        let reference = reference.as_ref();
         found.work = Some(reference.work()?);
         found.limits = Some(self.verifier.limits(lane, device, reference)?);
         for &kind in kinds {
@@ -231,7 +231,7 @@ impl<'a> Bench<'a> {
     fn compare(
         &mut self,
         device: &mut CudaDevice,
-        reference: &mut Baseline,
+        reference: &Resident,
         kind: BaselineKind,
     ) -> Result<(Vec<f64>, Option<BaselineTime>), Trouble> {
         let ready = reference.prepare(kind)?;

@@ -7,8 +7,9 @@ use tilewright_contract::{Blob, BufferSource, OracleCase, VerdictKind};
 use tilewright_stage::{ChangeRule, Trace, Weights as WeightRule};
 
 use crate::draft::{Draft, Stop};
+use crate::oracle::OracleSet;
 use crate::pipeline::{Candidate, Verifier};
-use crate::problem::{OracleSet, Problem};
+use crate::problem::Problem;
 
 /// The run of `__init__` with fixed weights changed, after those under two seeds.
 const CHANGED: usize = 2;
@@ -213,7 +214,7 @@ fn constant_paths(trace: &Trace) -> BTreeSet<String> {
 /// Whether these are the values of one of the reference's weights, in whatever shape.
 fn is_weight(contents: &[u8], initial: &OracleSet) -> bool {
     let trials = initial.data.cases.iter().filter_map(|case| case.trials.first());
-    trials.flat_map(|trial| &trial.state).any(|blob| initial.bytes(*blob) == contents)
+    trials.flat_map(|trial| &trial.state).any(|blob| initial.bytes(*blob).is_ok_and(|weight| weight == contents))
 }
 
 fn unknown(path: &str) -> Stop {

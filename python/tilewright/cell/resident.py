@@ -5,8 +5,8 @@ takes one connection, and sends the oracle's response as the first frame (see `c
 the connection is closed:
 
 - `{"read": Blob}`: `{"nbytes": n}`, and behind that frame the bytes.
-- `{"places": [Blob]}`: `{"handles": [[int]], "places": [[handle, offset]]}`, where inputs and weights lie in memory that
-  another process may map.
+- `{"places": [Blob]}`: `{"handles": [[int]], "places": [[handle, offset]]}`, where inputs and weights lie in memory
+  that another process may map.
 - `{"compare": …}`: see `Keeper.compare`.
 - what `baseline` answers.
 
@@ -22,7 +22,6 @@ import faulthandler
 import gc
 import os
 import socket
-from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -38,6 +37,8 @@ SLAB = 16 << 20
 """Bytes of an allocation for inputs, unless one of them is larger."""
 PIECE = 64 << 20
 """Bytes that are sent at a time."""
+SHARE = 0.85
+"""Of the GPU's free memory, what a problem may take while its data are made."""
 LARGE = 1 << 30
 """Bytes that torch's allocator does not keep for later."""
 ALIKE = 1e-4
@@ -105,6 +106,8 @@ def serve(fd: int, request: dict[str, Any]) -> None:
     store = Store(request["device"])
     # A problem that hangs in a call of C would not see a signal.
     faulthandler.dump_traceback_later(request["seconds"], exit=True)
+    if store.device.startswith("cuda"):
+        request["max_bytes"] = int(SHARE * torch.cuda.mem_get_info(store.device)[0])
     answer = oracle.answer(request, oracle.Oracle, store)
     faulthandler.cancel_dump_traceback_later()
     channel.send_frame(fd, answer)
@@ -180,20 +183,24 @@ class Keeper:
         of few elements, else `{figures: [for each profile]}`. With `remember`, what was found is kept for a second run
         of the same call, and with `again` it is compared with that: `same` is then `equal`, `close` or `other`.
         """
-        mapped = Mapping(request["handle"], request["nbytes"], self.device)
-        with mapped if request["handle"] else nullcontext(request.get("memory")) as memory:
-            unchanged = [self._unchanged(memory, blob, offset) for blob, offset in request["unchanged"]]
-            tensors = [_view(memory, tensor) for tensor in request["tensors"]]
-            answer: dict[str, Any] = {"unchanged": unchanged}
-            if request["again"]:
-                answer["same"] = self._same(tensors)
-            if answer.get("same") != "equal":
-                pairs = zip(request["tensors"], tensors, strict=True)
-                self.figures = [self._figures(doc, tensor, request["profiles"]) for doc, tensor in pairs]
-            large = sum(tensor.numel() * tensor.element_size() for tensor in self.first) > LARGE
-            self.first = [tensor.clone() for tensor in tensors] if request["remember"] else []
+        with Mapping(request["handle"], request["nbytes"], self.device) as memory:
+            answer = self.look(memory, request)
             # The mapping ends here, and with it every tensor over it.
-            del tensors, memory
+            del memory
+        return answer
+
+    def look(self, memory: torch.Tensor, request: dict[str, Any]) -> dict[str, Any]:
+        """Compare what lies in this memory."""
+        unchanged = [self._unchanged(memory, blob, offset) for blob, offset in request["unchanged"]]
+        tensors = [_view(memory, tensor) for tensor in request["tensors"]]
+        answer: dict[str, Any] = {"unchanged": unchanged}
+        if request["again"]:
+            answer["same"] = self._same(tensors)
+        if answer.get("same") != "equal":
+            pairs = zip(request["tensors"], tensors, strict=True)
+            self.figures = [self._figures(doc, tensor, request["profiles"]) for doc, tensor in pairs]
+        large = sum(tensor.numel() * tensor.element_size() for tensor in self.first) > LARGE
+        self.first = [tensor.clone() for tensor in tensors] if request["remember"] else []
         if large:
             free(self.device)
         return {**answer, "tensors": self.figures}
@@ -222,7 +229,7 @@ class Keeper:
                 found = scan.exact(native, flat)
             else:
                 found = scan.scan(self._reference(doc, native, float64, profile), flat, profile)
-            figures.append({**found, "element": _element(found["worst"], native, float64, flat)})
+            figures.append({**found, "element": worst_element(found["worst"], native, float64, flat)})
         return {"figures": figures}
 
     def _reference(
@@ -268,7 +275,7 @@ def _view(memory: torch.Tensor, doc: dict[str, Any]) -> torch.Tensor:
     return whole.as_strided(doc["shape"], doc["strides"])
 
 
-def _element(
+def worst_element(
     worst: list[Any] | None, native: torch.Tensor, float64: torch.Tensor | None, got: torch.Tensor
 ) -> dict[str, Any] | None:
     """The bytes of the worst element."""

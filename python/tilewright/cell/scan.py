@@ -1,7 +1,7 @@
 """The judge's figures of one output, computed where the output lies: on a GPU or a CPU, in chunks, in float64.
 
-The same figures as `crates/judge/src/scan.rs` (see there, and `docs/design/precision.md`), by torch. Rust decides on them.
-A `Reference` keeps what depends on the expected values alone, so that many candidates pay for it once.
+The same figures as `crates/judge/src/scan.rs` (see there, and `docs/design/precision.md`), by torch. Rust decides on
+them. A `Reference` keeps what depends on the expected values alone, so that many candidates pay for it once.
 """
 
 from __future__ import annotations

@@ -12,8 +12,9 @@ use crate::build::Build;
 use crate::coverage;
 use crate::draft::{Draft, Stop};
 use crate::execute::TrialRun;
+use crate::oracle::OracleSet;
 use crate::pipeline::{TrialOf, Verifier, parallel, trials};
-use crate::problem::{OracleSet, Problem, identify};
+use crate::problem::{Problem, identify};
 use crate::weights::Weights;
 pub(crate) use surveyor::{Found, Surveyor};
 
@@ -86,10 +87,10 @@ impl Verifier {
 /// Calls a plan as often as the oracle called the reference, state carried along.
 fn every_call(trial: &TrialRun<'_, '_>, surveyor: &mut Surveyor<'_>) -> Result<(), Stop> {
     trial.check_size()?;
-    let mut state = trial.state();
+    let mut state = trial.state()?;
     let mut constants = trial.constants.clone();
     for (number, call) in trial.trial.calls.iter().enumerate() {
-        let contents = Contents { inputs: trial.inputs(call), state: state.clone(), constants: constants.clone() };
+        let contents = Contents { inputs: trial.inputs(call)?, state: state.clone(), constants: constants.clone() };
         // What needs a second run is looked for in the first call alone.
         let result = surveyor.call(&trial.run(number, &contents)?, number == 0)?;
         trial.carry(&result, &mut state, &mut constants);

@@ -1,0 +1,124 @@
+//! A problem's data under one rule for its weights, and whoever holds them.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use elsa::sync::FrozenMap;
+use tilewright_contract::{Blob, OracleData, VerdictKind};
+use tilewright_stage::{DataFile, OracleRequest, Resident, StageError};
+
+use crate::draft::Stop;
+use crate::lane::Lane;
+use crate::pipeline::Verifier;
+use crate::shared::BY_BYTES;
+
+/// Oracle data with the bytes that its blobs refer to.
+pub(crate) struct OracleSet {
+    pub(crate) data: OracleData,
+    /// Holds the bytes: a file, or a process on the first GPU.
+    pub(crate) file: DataFile,
+    /// Those that somebody asked for.
+    read: FrozenMap<(u64, u64), Vec<u8>>,
+    /// How the data were made, and who holds them on each GPU: processes that make the same, each for itself.
+    residents: Option<(OracleRequest, Vec<Mutex<Option<Arc<Resident>>>>)>,
+}
+
+impl OracleSet {
+    /// Data in a file. A defect of the problem is an error.
+    pub(crate) fn in_file(data: OracleData, file: DataFile) -> Result<Self, Stop> {
+        let set = Self { data: sound(data)?, file, read: FrozenMap::new(), residents: None };
+        set.check(set.blobs())?;
+        Ok(set)
+    }
+
+    /// Data that a process holds on the first of these GPUs. A defect of the problem is an error.
+    pub(crate) fn resident(
+        data: OracleData,
+        resident: Resident,
+        request: OracleRequest,
+        lanes: &[Lane],
+    ) -> Result<Self, Stop> {
+        let data = sound(data)?;
+        let resident = Arc::new(resident);
+        let slots = lanes.iter().map(|lane| Mutex::new((lane.index == 0).then(|| Arc::clone(&resident)))).collect();
+        Ok(Self { data, file: DataFile::of(resident), read: FrozenMap::new(), residents: Some((request, slots)) })
+    }
+
+    /// The bytes of a blob, fetched when first asked for.
+    pub(crate) fn bytes(&self, blob: Blob) -> Result<&[u8], Stop> {
+        let key = (blob.offset, blob.nbytes);
+        if let Some(bytes) = self.read.get(&key) {
+            return Ok(bytes);
+        }
+        let bytes = self.file.read(blob);
+        let lost = |error| Stop::infrastructure(format!("failed to read the oracle's data: {error}"));
+        Ok(self.read.insert(key, bytes.map_err(lost)?))
+    }
+
+    pub(crate) fn check(&self, mut blobs: impl Iterator<Item = Blob>) -> Result<(), Stop> {
+        if blobs.all(|blob| self.file.holds(blob)) {
+            return Ok(());
+        }
+        Err(Stop::infrastructure("the oracle names data that it did not write"))
+    }
+
+    /// Whether its data are too many to go through the host's memory.
+    pub(crate) fn is_large(&self) -> bool {
+        self.blobs().map(|blob| blob.nbytes).max().unwrap_or_default() > BY_BYTES / 4
+    }
+
+    /// Writes every blob to its place in a file.
+    pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
+        let file = File::create(path)?;
+        self.blobs().try_for_each(|blob| file.write_all_at(&self.file.read(blob)?, blob.offset))
+    }
+
+    /// Who holds the data on a GPU, if somebody does.
+    pub(crate) fn held(&self, lane: &Lane) -> Option<Arc<Resident>> {
+        let slot = self.residents.as_ref()?.1.get(lane.index)?;
+        let held = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        held.as_ref().filter(|resident| !resident.is_lost()).cloned()
+    }
+
+    /// The same, after having the data made there if need be: not during a turn.
+    pub(crate) fn hold(&self, verifier: &Verifier, lane: &Lane) -> Result<Option<Arc<Resident>>, StageError> {
+        let held = self.held(lane);
+        let Some((request, slots)) = self.residents.as_ref().filter(|_| held.is_none()) else { return Ok(held) };
+        let Some(slot) = slots.get(lane.index) else { return Ok(None) };
+        // First the GPU, then the slot: who has the GPU to himself looks into the slot too.
+        lane.beside(|| {
+            let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+            if slot.as_ref().is_none_or(|resident| resident.is_lost()) {
+                let request = OracleRequest { device: lane.to_string(), ..request.clone() };
+                let (data, resident) = verifier.stage.resident(&request)?;
+                if data.cases != self.data.cases {
+                    let why = format!("the oracle makes other data on {lane}");
+                    return Err(StageError::Malformed { kind: "resident", why });
+                }
+                *slot = Some(Arc::new(resident));
+            }
+            Ok(slot.clone())
+        })
+    }
+
+    fn blobs(&self) -> impl Iterator<Item = Blob> {
+        let trials = self.data.cases.iter().flat_map(|case| &case.trials);
+        trials.flat_map(|trial| {
+            let calls = trial.calls.iter().flat_map(|call| {
+                let tensors = call.expected.tensors.iter().flat_map(|tensor| [Some(tensor.native), tensor.float64]);
+                call.inputs.iter().copied().chain(tensors.flatten())
+            });
+            trial.state.iter().copied().chain(calls)
+        })
+    }
+}
+
+fn sound(data: OracleData) -> Result<OracleData, Stop> {
+    match &data.defect {
+        Some(defect) => Err(Stop::new(VerdictKind::ProblemDefect, "problem", defect.clone())),
+        None => Ok(data),
+    }
+}

@@ -21,7 +21,7 @@ use crate::problem::{Problem, identify};
 use crate::shared::{Doubt, SharedTrial, at_place};
 use crate::target::Device;
 use crate::weights::Weights;
-use crate::{confirm, coverage, direct, judging, keep, timing};
+use crate::{confirm, coverage, direct, judging, keep, shared, timing};
 
 /// Autotune configurations of a candidate that are traced, compiled and, on a CPU, executed.
 const MAX_VARIANTS: u32 = 64;
@@ -228,7 +228,7 @@ impl Verifier {
         let holder = candidate.seat.as_ref().map(|seat| oracle.hold(self, seat.lane)).transpose();
         let holder = holder.map_err(|error| Stop::infrastructure(error.to_string()))?.flatten();
         let turn = candidate.seat.as_ref().map(|seat| draft.stage("wait", || seat.turn()));
-        let (refused, held) = (OnceLock::new(), holder.as_deref());
+        let (refused, held) = (OnceLock::new(), holder.as_deref().filter(|_| shared::allowed()));
         let run = |trial: &TrialOf<'a>| {
             let device = trial.built.device(candidate);
             let run = self.trial_run(trial, &device, oracle, weights, candidate.deadline());

@@ -247,6 +247,17 @@ fn what_the_memory_limit_does_not_count_is_bounded_by_itself() {
 }
 
 #[test]
+fn a_descriptor_that_a_job_is_given_is_its_own_and_is_closed_after_it() {
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let mut job = probe(json!({"do": "write_given", "text": "by hand"}));
+    job.job.descriptor = Some(std::sync::Arc::new(writer.into()));
+    assert_eq!(job.answer(), json!([0, 1, 2, 3, 4]));
+    drop(job);
+    // It ends: neither the zygote nor another job holds a copy.
+    assert_eq!(std::io::read_to_string(&mut reader).unwrap(), "by hand");
+}
+
+#[test]
 fn a_child_has_only_its_own_descriptors() {
     let waiting = probe(json!({"do": "sleep"})).with(short);
     std::thread::scope(|scope| {

@@ -240,6 +240,12 @@ def do_limits(scratch: str) -> Any:
     return {"stack": resource.getrlimit(resource.RLIMIT_STACK)[1], "core": resource.getrlimit(resource.RLIMIT_CORE)[1]}
 
 
+def do_write_given(scratch: str, text: str) -> Any:
+    """Write to the descriptor that the job was given; the descriptors that there are."""
+    os.write(4, text.encode())
+    return sorted(do_descriptors(scratch))
+
+
 def do_descriptors(scratch: str) -> Any:
     """Open descriptors, found by trying them all."""
     found = {}

@@ -31,7 +31,7 @@ pub enum Role {
     Own,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ExpectedStep {
     Launch(ExpectedLaunch),
     /// Something that torch does.
@@ -52,7 +52,7 @@ pub enum Work {
     Draw,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ExpectedLaunch {
     /// Index into the images.
     pub kernel: usize,
@@ -110,6 +110,59 @@ impl Expected {
         }
         let images = kernels.iter().map(|kernel| kernel.binary.to_vec()).collect();
         Ok(Self { buffers: buffers.collect(), images, steps, outputs })
+    }
+}
+
+/// Plans that are not among those given, but that autotuners may come to together: `variants` are, for each autotuner,
+/// the plans that differ from `main` in its choice alone. At most `limit`.
+pub fn mixtures(main: &Expected, variants: &[Vec<&Expected>], limit: usize) -> Vec<Expected> {
+    let mut mixed = vec![(0, main.clone())];
+    for plans in variants {
+        let further: Vec<_> = mixed
+            .iter()
+            .flat_map(|(count, plan)| plans.iter().filter_map(move |other| Some((count + 1, plan.with(main, other)?))))
+            .take(limit.saturating_sub(mixed.len()))
+            .collect();
+        mixed.extend(further);
+    }
+    // What differs from the main plan in one choice was given.
+    mixed.into_iter().filter(|(count, _)| *count > 1).map(|(_, plan)| plan).collect()
+}
+
+impl Expected {
+    /// This plan with what `other` changes in `main`; none where both change the same step, or buffers differ.
+    fn with(&self, main: &Self, other: &Self) -> Option<Self> {
+        let same_shape = |plan: &Self| {
+            plan.buffers == main.buffers && plan.outputs == main.outputs && plan.steps.len() == main.steps.len()
+        };
+        if !same_shape(self) || !same_shape(other) {
+            return None;
+        }
+        let mut merged = self.clone();
+        merged.images.extend(other.images.iter().cloned());
+        for (at, step) in merged.steps.iter_mut().enumerate() {
+            if other.same_step(main, at) {
+                continue;
+            }
+            if !self.same_step(main, at) {
+                return None;
+            }
+            *step = other.steps[at].clone();
+            if let ExpectedStep::Launch(launch) = step {
+                launch.kernel += self.images.len();
+            }
+        }
+        Some(merged)
+    }
+
+    fn same_step(&self, other: &Self, at: usize) -> bool {
+        match (&self.steps[at], &other.steps[at]) {
+            (ExpectedStep::Launch(one), ExpectedStep::Launch(two)) => {
+                self.images.get(one.kernel) == other.images.get(two.kernel)
+                    && *one == ExpectedLaunch { kernel: one.kernel, ..two.clone() }
+            }
+            (one, two) => one == two,
+        }
     }
 }
 

@@ -16,7 +16,7 @@ mod torch;
 
 pub use channel::{ChannelError, Key, Listener, Recording, listen};
 pub use compare::{Confirmed, Difference, Uploads, compare};
-pub use expected::{Buffer, Expected, ExpectedLaunch, ExpectedStep, Param, Role, Work};
+pub use expected::{Buffer, Expected, ExpectedLaunch, ExpectedStep, Param, Role, Work, mixtures};
 pub use image::{ImageDifference, same_code};
 pub use library::{Library, find_driver};
 pub use record::{Attribute, Axis, Copy, Direction, Launch, Phase, Record, TensorMap};

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use tilewright_cell::{CellError, Death, Job, Outcome, Zygote, ZygoteOptions, find_python};
+use tilewright_confirm::{ChannelError, Library, Phase, Record, Recording, listen};
 use tilewright_contract::{Constexpr, Expected, KernelSpec, LaunchOptions, Number, Param, Step, Target, Value};
 use tilewright_stage::*;
 
@@ -310,6 +312,68 @@ fn direct_runs_a_file_on_the_trials_data_and_sees_no_expected_output() {
     assert_eq!((raising.kind.as_str(), raising.line), ("exception", Some(9)));
     let class = CANDIDATE.replace("ModelNew", "Other");
     assert_eq!(failure(ask(&class, "cpu").unwrap_err()).kind, "exception");
+}
+
+/// Runs a file in front of a driver that can do nothing, with torch on the CPU in a device's place.
+fn record(source: &str) -> (Result<(), StageError>, Result<Recording, ChannelError>) {
+    let fixture = Fixture::new();
+    let request = fixture.problem(PROBLEM);
+    let oracle = fixture.stage.oracle(&request).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (code, driver) = (folder.path().join("driver.c"), folder.path().join("driver.so"));
+    std::fs::write(&code, "int cuInit(unsigned flags) { return 0; }").unwrap();
+    let compiled = Command::new("cc").args(["-shared", "-fPIC"]).arg(&code).arg("-o").arg(&driver).status().unwrap();
+    assert!(compiled.success());
+    let library = Library::new(&driver).unwrap();
+    let (channel, listener) = listen(1 << 20).unwrap();
+    let outcome = fixture.stage.confirm(ConfirmRequest {
+        source,
+        signature: &oracle.cases[0].signature,
+        device: "cpu".into(),
+        trial: &oracle.cases[0].trials[0],
+        data: &DataFile::open(&request.data).unwrap(),
+        library: &library.path(),
+        files: &library.files(),
+        channel,
+    });
+    (outcome, listener.finish())
+}
+
+#[test]
+fn a_recorded_run_has_its_marks_in_order_and_nobody_can_move_them() {
+    let phases = |recording: &Recording| -> Vec<Phase> {
+        let phase = |record: &Record| match record {
+            Record::Mark { phase } => *phase,
+            other => panic!("there is no device: {other:?}"),
+        };
+        recording.records.iter().map(phase).collect()
+    };
+    let (outcome, recording) = record(CANDIDATE);
+    outcome.unwrap();
+    assert_eq!(phases(&recording.unwrap()), Phase::ALL);
+
+    let tricks = |trick: &str| CANDIDATE.replace("self.calls += 1", trick);
+    let (outcome, recording) = record(&tricks("raise KeyError(1)"));
+    assert_eq!(failure(outcome.unwrap_err()).line, Some(9));
+    assert_eq!(phases(&recording.unwrap()).last(), Some(&Phase::Warm));
+
+    // A file that finds the function behind the marks can make more of them, which shows.
+    let (outcome, recording) = record(&tricks(
+        "import sys; f = sys._getframe()
+        while 'mark' not in f.f_locals: f = f.f_back
+        f.f_locals['mark']('outputs')",
+    ));
+    outcome.unwrap();
+    assert!(phases(&recording.unwrap()).len() > Phase::ALL.len());
+
+    let (outcome, _) = record(&tricks("import os; os.closerange(5, 256)"));
+    assert!(matches!(outcome, Err(StageError::Death { death: Death::Exit(88), .. })), "{outcome:?}");
+    let writes = "import os
+        for fd in range(5, 256):
+            try: os.write(fd, bytes(17))
+            except OSError: pass";
+    let (_, recording) = record(&tricks(writes));
+    assert!(matches!(recording, Err(ChannelError::Forged(_) | ChannelError::CutOff(_))), "{recording:?}");
 }
 
 #[test]

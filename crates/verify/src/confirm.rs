@@ -1,8 +1,9 @@
 //! `--confirm`: the candidate's file runs unmodified on real tensors, and what reaches the driver must be the plan.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock};
 
-use tilewright_confirm::{Confirmed, Difference, Expected, Library, Uploads, compare, find_driver, listen};
+use tilewright_confirm::{Confirmed, Difference, Expected, Library, Uploads, compare, find_driver, listen, mixtures};
 use tilewright_contract::{OracleCase, Trial, VerdictKind};
 use tilewright_stage::{ConfirmRequest, StageError};
 
@@ -14,6 +15,9 @@ use crate::oracle::OracleSet;
 
 /// Bytes of records that are kept: the images of an autotuner's configurations take most of it.
 const RECORDS: u64 = 512 << 20;
+
+/// Mixtures of several autotuners' configurations that are compared.
+const MIXTURES: usize = 4096;
 
 /// Whether this candidate is among the share that is confirmed: by its text and the secret seed, so that a run which is
 /// taken up again chooses the same ones.
@@ -101,11 +105,28 @@ fn library() -> Result<&'static Library, Stop> {
     Ok(LIBRARY.get_or_init(|| library))
 }
 
-/// Every plan of the problem's own case that the file may have on this device: one for each configuration.
+/// Every plan of the problem's own case that the file may have on this device: one for each configuration of an
+/// autotuner, and their mixtures where there are several autotuners.
 fn plans(build: &Build) -> Result<Vec<Expected>, Stop> {
-    let own = build.plans.iter().filter(|built| built.case == 0 && built.plan.is_usual());
-    let expected = own.map(|built| Expected::new(&built.plan, &built.executables().0).map_err(Stop::from));
-    expected.collect()
+    let mut plans = Vec::new();
+    let mut main = None;
+    let mut variants: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for built in build.plans.iter().filter(|built| built.case == 0 && built.plan.is_usual()) {
+        let mut changed = built.plan.choices.iter().filter(|choice| choice.index > 0);
+        match (changed.next(), changed.next()) {
+            _ if built.main => main = Some(plans.len()),
+            (Some(choice), None) => variants.entry(&choice.function).or_default().push(plans.len()),
+            _ => {}
+        }
+        plans.push(Expected::new(&built.plan, &built.executables().0)?);
+    }
+    if let Some(main) = main.filter(|_| variants.len() > 1) {
+        let variants: Vec<Vec<&Expected>> =
+            variants.values().map(|of| of.iter().map(|&at| &plans[at]).collect()).collect();
+        let mixed = mixtures(&plans[main], &variants, MIXTURES);
+        plans.extend(mixed);
+    }
+    Ok(plans)
 }
 
 fn uploads(oracle: &OracleSet, case: &OracleCase, trial: &Trial) -> Result<Uploads, Stop> {

@@ -144,15 +144,13 @@ fn quiet(phases: &Phases<'_>, of: &[Phase], allowed: impl Fn(&Record) -> bool) -
 }
 
 fn images(records: &[Record]) -> HashMap<u32, &[u8]> {
-    let image = |record: &'_ Record| match record {
-        Record::Image { number, .. } => Some(*number),
-        _ => None,
-    };
-    let bytes = |record| match record {
-        &Record::Image { ref bytes, .. } => bytes.as_slice(),
-        _ => &[],
-    };
-    records.iter().filter_map(|record| Some((image(record)?, bytes(record)))).collect()
+    let mut images = HashMap::new();
+    for record in records {
+        if let Record::Image { number, bytes } = record {
+            images.insert(*number, bytes.as_slice());
+        }
+    }
+    images
 }
 
 /// Where inputs and weights are, by the contents that were uploaded there.

@@ -1,4 +1,5 @@
 //! Recordings against plans: what a plan describes is confirmed wherever its buffers lie, and any change to it shows.
+#![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 use proptest::prelude::*;
 use proptest::sample::Index;

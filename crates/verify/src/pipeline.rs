@@ -96,8 +96,17 @@ impl Verifier {
 
     /// Verifies one candidate. Never fails: whatever happens is in the verdict.
     pub fn verify(&self, problem: &Problem, path: &Path, source: &[u8]) -> Verdict {
+        self.verdict(problem, path, source, confirm::chosen(&self.options, source))
+    }
+
+    /// The same for the candidate that ends a search: on a GPU it is confirmed, whatever share of others is.
+    pub fn verify_last(&self, problem: &Problem, path: &Path, source: &[u8]) -> Verdict {
+        self.verdict(problem, path, source, true)
+    }
+
+    fn verdict(&self, problem: &Problem, path: &Path, source: &[u8], confirm: bool) -> Verdict {
         let mut draft = Draft::new(&self.options, problem.id.clone(), identify(path, source));
-        let outcome = self.decide(problem, source, &mut draft);
+        let outcome = self.decide(problem, source, confirm, &mut draft);
         let mut verdict = draft.finish(outcome);
         if let Some(review) = self.reviewer.as_ref().filter(|_| verdict.verdict == VerdictKind::Accepted) {
             let opinion = review(&problem.text, &String::from_utf8_lossy(source));
@@ -107,7 +116,7 @@ impl Verifier {
     }
 
     /// The stages in order; the first one that decides ends it.
-    fn decide(&self, problem: &Problem, source: &[u8], draft: &mut Draft) -> Result<(), Stop> {
+    fn decide(&self, problem: &Problem, source: &[u8], confirm: bool, draft: &mut Draft) -> Result<(), Stop> {
         let mut candidate = self.screened(problem, source, draft)?;
         if self.options.mode == Mode::Direct {
             return direct::decide(self, &candidate, draft);
@@ -130,7 +139,7 @@ impl Verifier {
         draft.verdict.target = seat.lane.to_string();
         let judged = self.replay_checked(&candidate, &build, &weights, draft)?;
         draft.judged(judged, &weights)?;
-        if confirm::chosen(&self.options, source) {
+        if confirm {
             confirm::confirm(self, &candidate, &build, weights.oracle(&candidate), draft)?;
         }
         if self.options.timing.is_some() {

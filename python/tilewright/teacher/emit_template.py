@@ -41,6 +41,10 @@ def emit(group: Group, table: Sizes, options: dict[str, Any]) -> list[Launch]:
         from tilewright.teacher.emit_recurrent import emit_recurrent
 
         return emit_recurrent(group, table, options)
+    if node.kind == "scatter_add":
+        from tilewright.teacher.emit_scatter import emit_scatter_add
+
+        return emit_scatter_add(group, table)
     raise Unsupported(f"no template {node.kind}")
 
 

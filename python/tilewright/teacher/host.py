@@ -20,7 +20,7 @@ from tilewright.teacher.sizes import Unsupported
 HELPERS = {
     "multiply": '@triton.jit\ndef multiply(a, b):\n    """Combines two factors."""\n    return a * b',
     "floor_div": (
-        '@triton.jit\ndef floor_div(a, b):\n    """a // b rounded downwards, as in Python; Triton rounds towards zero."""\n'
+        '@triton.jit\ndef floor_div(a, b):\n    """a // b rounded downwards; Triton rounds towards zero."""\n'
         "    quotient = a // b\n    return tl.where((a % b != 0) & ((a < 0) != (b < 0)), quotient - 1, quotient)"
     ),
     "floor_mod": (

@@ -598,4 +598,4 @@ def gather(lowering: Lowering, value: Value, index: Sequence[Lazy]) -> Lazy:
 
 def load_rules() -> None:
     """Imports the modules that register rules."""
-    from tilewright.teacher import ops_pointwise, ops_recurrent, ops_reduce, ops_template, ops_view  # noqa: F401
+    from tilewright.teacher import ops_pointwise, ops_recurrent, ops_reduce, ops_scatter, ops_template, ops_view  # noqa: F401

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import sympy
 import torch
 
 from tilewright.teacher import ir
@@ -31,10 +32,30 @@ def product(lowering: Lowering, a: Lazy, b: Lazy, name: str = "product") -> Lazy
     left, right = lowering.memory(a), lowering.memory(b)
     batch = a.shape[:-2]
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
-    out = lowering.temp((*batch, m, n), a.dtype, name)
     attrs = {"m": m, "n": n, "k": k, "batch": tuple(batch)}
+    split = split_of(lowering, m, n, k, batch, a.dtype)
+    if split > 1:
+        parts = lowering.temp((sympy.Integer(split), *batch, m, n), torch.float32, "parts")
+        attrs["split"] = split
+        lowering.add(Template(lowering.label, [parts], "matmul", {"a": left, "b": right}, attrs))
+        total = lowering.reduce("sum", lowering.read(parts), [0], torch.float32, name=name)
+        return lowering.cast(total, a.dtype)
+    out = lowering.temp((*batch, m, n), a.dtype, name)
     lowering.add(Template(lowering.label, [out], "matmul", {"a": left, "b": right}, attrs))
     return lowering.read(out)
+
+
+def split_of(lowering: Lowering, m: Size, n: Size, k: Size, batch: Any, dtype: torch.dtype) -> int:
+    """Into how many parts the inner dimension is split: more than one where there are few tiles and it is long."""
+    if not dtype.is_floating_point:
+        return 1
+    rows, cols, inner, count = (lowering.sizes.of(s)[0] for s in (m, n, k, lowering.sizes.product(batch)))
+    if "split_k" in lowering.options:
+        return lowering.options["split_k"] if inner >= 64 else 1
+    tiles = -(-rows // 64) * -(-cols // 64) * count
+    if tiles > 66 or inner < 4096:
+        return 1
+    return max(1, min(32, 264 // tiles, inner // 1024))
 
 
 def product_by_sum(lowering: Lowering, a: Lazy, b: Lazy) -> Lazy:

@@ -120,14 +120,31 @@ def output_text(host: HostWriter, value: Value, shape: Any) -> str:
 
 VARIANTS: list[tuple[str, dict[str, Any], str]] = [
     ("default", {}, "fused where the graph allows it"),
-    ("unfused", {"fuse": False}, "one kernel for each operation"),
+    ("tf32x3", {"precision": "tf32x3"}, "products of fp32 as three products of tf32 on tensor cores"),
+    ("ieee", {"precision": "ieee"}, "products of fp32 without tensor cores"),
+    ("tile-64x64", {"tile": (64, 64, 32, 4, 3), "conv_tile": (64, 64, 32, 4, 3)}, "tiles of 64 x 64"),
+    ("tile-128x64", {"tile": (128, 64, 32, 4, 3), "conv_tile": (128, 64, 32, 4, 3)}, "tiles of 128 x 64"),
+    ("tile-128x128", {"tile": (128, 128, 64, 8, 3), "conv_tile": (128, 128, 32, 8, 3)}, "tiles of 128 x 128"),
+    ("tile-128x256", {"tile": (128, 256, 64, 8, 3), "conv_tile": (256, 64, 32, 8, 2)}, "tiles of 128 x 256"),
+    ("split-k", {"split_k": 4}, "the inner dimension of products in four parts"),
+    ("one-part", {"split_k": 1}, "the inner dimension of products in one part"),
+    ("flat-taps", {"flat_taps": True}, "convolutions: channels and taps as one inner dimension"),
+    ("tap-loop", {"flat_taps": False}, "convolutions: a loop over taps around one over channels"),
+    ("row-order", {"grouped": False}, "tiles of a product in row order"),
+    ("scores-in-memory", {"fused_attention": False}, "attention as product, softmax, product"),
     ("loop-4096", {"loop_block": 4096}, "4096 elements a program in element-wise kernels"),
     ("rows-in-blocks", {"persistent": 0}, "rows in blocks instead of in registers"),
+    ("rows-held", {"persistent": 65536}, "rows in registers, long ones too"),
+    ("unfused", {"fuse": False}, "one kernel for each operation"),
 ]
+"""Deliberate variants: name, options, and how they differ. The order is the order of answers."""
 
 
 def teach(path: str, most: int = 1, skip: tuple[str, ...] = ()) -> tuple[list[Taught], list[str]]:
-    """Up to `most` candidates that differ, best guess first, and notes on what could not be written."""
+    """Up to `most` candidates that differ, best guess first, and notes on what could not be written.
+
+    Raises `ProblemError` for a file that is no usable problem.
+    """
     found: list[Taught] = []
     notes: list[str] = []
     try:
@@ -142,6 +159,8 @@ def teach(path: str, most: int = 1, skip: tuple[str, ...] = ()) -> tuple[list[Ta
             source = write(problem, options)
         except Unsupported as error:
             notes.append(f"{name}: {error}")
+            if name == "default":
+                break
             continue
         if source in seen:
             continue

@@ -60,6 +60,9 @@ def emit_matmul(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
         "stop",
         "a_rows",
         "b_cols",
+        "inner_mask",
+        "a_blocks",
+        "b_blocks",
     }
     attrs, a, b = node.attrs, node.views["a"], node.views["b"]
     dtype = a.value.dtype
@@ -93,28 +96,13 @@ def emit_matmul(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
     row_a = form_text(w, a.axes[first], a.offset(), "row[:, None]", "row")
     col_b = form_text(w, b.axes[first + 1], b.offset(), "col[None, :]", "col")
     const_a, const_b = (w.lin(ir.Lin({}, v.offset().const), {}) for v in (a, b))
-    pa, pb = w.pointer(a.value), w.pointer(b.value)
-    w.line(f"a_rows = {added(pa, const_a, *base_a, row_a)}")
-    w.line(f"b_cols = {added(pb, const_b, *base_b, col_b)}")
-    w.line(f"acc = tl.zeros((BLOCK_M, BLOCK_N), dtype={accumulator(dtype)})")
-    bounds = (f"0, {sk}", sk)
-    if split > 1:
-        chunk = w.name("chunk")
-        w.line(f"{chunk} = tl.cdiv(tl.cdiv({sk}, {split}), BLOCK_K) * BLOCK_K")
-        w.line(f"stop = tl.minimum({sk}, (split + 1) * {chunk})")
-        bounds = (f"split * {chunk}, stop", "stop")
-    exact = False
-    with w.block(f"for start in range({bounds[0]}, BLOCK_K):"):
-        w.line("inner = start + tl.arange(0, BLOCK_K)")
-        in_a = form_text(w, a.axes[first + 1], a.offset(), "inner[None, :]", "inner_a")
-        in_b = form_text(w, b.axes[first], b.offset(), "inner[:, None]", "inner_b")
-        mask_k = "" if exact else f"(inner < {bounds[1]})"
-        w.line(f"a = tl.load({added('a_rows', in_a)}, mask=row_mask[:, None] & {mask_k}[None, :], other={zero(dtype)})")
-        w.line(f"b = tl.load({added('b_cols', in_b)}, mask={mask_k}[:, None] & col_mask[None, :], other={zero(dtype)})")
-        if dtype == torch.float64:
-            w.line("acc += tl.sum(a[:, :, None] * b[None, :, :], axis=1)")
-        else:
-            w.line(f"acc = tl.dot(a, b, acc{precision(dtype, options)})")
+    if descriptors_fit(tile, a, b, batch, split):
+        descriptor_loop(tile, (sm, sn, sk))
+    else:
+        w.line(f"a_rows = {added(w.pointer(a.value), const_a, *base_a, row_a)}")
+        w.line(f"b_cols = {added(w.pointer(b.value), const_b, *base_b, col_b)}")
+        w.line(f"acc = tl.zeros((BLOCK_M, BLOCK_N), dtype={accumulator(dtype)})")
+        pointer_loop(tile, sk, inner, split)
     w.names |= {"tile_mask"}
     w.line("tile_mask = row_mask[:, None] & col_mask[None, :]")
     lead = set(range(len(outer)))
@@ -129,6 +117,81 @@ def emit_matmul(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
     names = ", ".join(dict.fromkeys(node.label for node in group.nodes))
     doc = f"{names}: a BLOCK_M x BLOCK_N tile of the result a program, accumulated in {accumulator(dtype)[3:]}."
     return tile.done(grid, doc, {"num_warps": warps, "num_stages": stages})
+
+
+def pointer_loop(tile: Tile, sk: str, inner: int, split: int) -> None:
+    """Sums over blocks of the inner dimension, by loads at `a_rows` and `b_cols`. The rest of a block is masked, unless
+    the inner dimension is a multiple of the block in every call that host code makes with EVEN_K."""
+    w, a, b = tile.writer, tile.node.views["a"], tile.node.views["b"]
+    first, dtype = len(tile.node.attrs["batch"]), a.value.dtype
+    begin, stop = "0", sk
+    if split > 1:
+        chunk = w.name("chunk")
+        w.line(f"{chunk} = tl.cdiv(tl.cdiv({sk}, {split}), BLOCK_K) * BLOCK_K")
+        w.line(f"stop = tl.minimum({sk}, (split + 1) * {chunk})")
+        begin, stop = f"split * {chunk}", "stop"
+    w.constexpr("EVEN_K", f"{sizes.atomic(tile.node.attrs['k'])} % {inner * split} == 0")
+    with w.block(f"for start in range({begin}, {stop}, BLOCK_K):"):
+        w.line("inner = start + tl.arange(0, BLOCK_K)")
+        in_a = form_text(w, a.axes[first + 1], a.offset(), "inner[None, :]", "inner_a")
+        in_b = form_text(w, b.axes[first], b.offset(), "inner[:, None]", "inner_b")
+        where_a, where_b, other = added("a_rows", in_a), added("b_cols", in_b), zero(dtype)
+        with w.block("if EVEN_K:"):
+            w.line(f"a = tl.load({where_a}, mask=row_mask[:, None], other={other})")
+            w.line(f"b = tl.load({where_b}, mask=col_mask[None, :], other={other})")
+        with w.block("else:"):
+            w.line(f"inner_mask = inner < {stop}")
+            w.line(f"a = tl.load({where_a}, mask=row_mask[:, None] & inner_mask[None, :], other={other})")
+            w.line(f"b = tl.load({where_b}, mask=inner_mask[:, None] & col_mask[None, :], other={other})")
+        w.line(f"acc = tl.dot(a, b, acc{precision(dtype, tile.options)})")
+
+
+def descriptors_fit(tile: Tile, a: ir.View, b: ir.View, batch: Any, split: int) -> bool:
+    """Whether both operands can be read through tensor descriptors: plain matrices with rows of 16-byte multiples."""
+    if not tile.options.get("descriptors", False) or batch or split > 1:
+        return False
+    return all(descriptor_of(tile.table, v) is not None for v in (a, b))
+
+
+def descriptor_of(table: Sizes, view: ir.View) -> tuple[bool, Any] | None:
+    """Whether the last axis is the contiguous one, and the stride of the other."""
+    offset = view.offset()
+    if offset.const != 0 or any(len(axis) != 1 for axis in view.axes):
+        return None
+    strides = [offset.terms.get(axis[0], ir.ZERO) for axis in view.axes]
+    for last in (1, 0):
+        step = strides[1 - last]
+        bytes_ = [v * view.value.dtype.itemsize for v in table.of(step)]
+        if strides[last] == 1 and all(n and n % 16 == 0 for n in bytes_):
+            return last == 1, step
+    return None
+
+
+def descriptor_loop(tile: Tile, extents: tuple[str, str, str]) -> None:
+    """Blocks come through descriptors, which know their tensor's edges: no masks, and block copies on Hopper."""
+    w, dtype = tile.writer, tile.node.views["a"].value.dtype
+    w.allocator = True
+    loads = []
+    sm, sn, sk = extents
+    for role, rows, cols, block in (("a", sm, sk, ("BLOCK_M", "BLOCK_K")), ("b", sk, sn, ("BLOCK_K", "BLOCK_N"))):
+        view = tile.node.views[role]
+        found = descriptor_of(tile.table, view)
+        assert found is not None
+        straight, step = found
+        shape, blocks = ((rows, cols), block) if straight else ((cols, rows), block[::-1])
+        pointer = w.pointer(view.value)
+        w.line(f"{role}_blocks = tl.make_tensor_descriptor(")
+        w.line(f"    {pointer}, shape=[{shape[0]}, {shape[1]}], strides=[{w.size(step)}, 1],")
+        w.line(f"    block_shape=[{blocks[0]}, {blocks[1]}],")
+        w.line(")")
+        place = ["tile_m * BLOCK_M", "start"] if role == "a" else ["start", "tile_n * BLOCK_N"]
+        place = place if straight else place[::-1]
+        loads.append(f"{role}_blocks.load([{place[0]}, {place[1]}])" + ("" if straight else ".T"))
+    w.line(f"acc = tl.zeros((BLOCK_M, BLOCK_N), dtype={accumulator(dtype)})")
+    with w.block(f"for start in range(0, {sk}, BLOCK_K):"):
+        w.line(f"a = {loads[0]}")
+        w.line(f"b = {loads[1]}")
+        w.line(f"acc = tl.dot(a, b, acc{precision(dtype, tile.options)})")
 
 
 def wrap(text: str, cast: str) -> str:

@@ -285,34 +285,36 @@ class Rows:
     # decisions ----------------------------------------------------------------------------------------------------
 
     def choose(self) -> None:
+        """The form of the kernel and its block sizes, by the default case's sizes."""
         table, layout = self.table, self.layout
         length = max(table.of(self.nr))
+        power = 1 << max(0, (length - 1).bit_length())
         rows = table.of(self.nx)[0]
         kept_inside = bool(layout.x) and (not layout.r or layout.x[-1][0] > layout.r[-1][0])
-        forms = {n for node in self.group.nodes for n in [isinstance(node, Reduce)]}
-        del forms
-        if length <= 128 and (kept_inside or length <= 8 or len(layout.r) > 1) and rows >= 64:
+        # Whether elements are read again once their row's result is known.
+        again = any(self.group.level(v.node) == "full" for v in self.group.stored)
+        if length <= 128 and rows >= 64 and (len(layout.r) > 1 or length <= 8 or kept_inside and not again):
             self.form, self.block_x, self.block_r = "serial", 128 if rows < 1 << 17 else 256, 1
             self.persistent = False
-            return
-        limit = self.options.get("persistent", 8192)
-        power = 1 << max(0, (length - 1).bit_length())
-        if kept_inside:
+        elif kept_inside:
             self.form = "tile"
-            self.persistent = power <= 128
-            self.block_x = 64
-            self.block_r = power if self.persistent else 32
-            if self.persistent and power * 64 > 8192:
-                self.block_x = 32
-            return
-        self.persistent = power <= limit
-        if power <= 512 and self.persistent and layout.x:
-            self.form, self.block_x, self.block_r = "tile", max(1, 1024 // max(power, 1)), power
-            if self.block_x > 32:
-                self.block_x = 32
+            self.persistent = power <= 256 and self.options.get("persistent", 1) > 0
+            self.block_r = power if self.persistent else 64
+            self.block_x = 64 if self.block_r <= 64 and rows >= 1 << 16 else 32
+            if self.block_r > 128:
+                self.block_x = 16
         else:
-            self.form, self.block_x = "rows", 1
-            self.block_r = power if self.persistent else self.options.get("row_block", 2048)
+            self.persistent = power <= self.options.get("persistent", 65536 if self.reads_few() else 16384)
+            if power <= 512 and self.persistent and layout.x:
+                self.form, self.block_x, self.block_r = "tile", min(32, max(1, 1024 // max(power, 1))), power
+            else:
+                self.form, self.block_x = "rows", 1
+                self.block_r = power if self.persistent else self.options.get("row_block", 2048)
+
+    def reads_few(self) -> bool:
+        """Whether few enough tensors are read for each element that long rows fit into registers."""
+        values = {id(v) for n in self.group.nodes for v in n.inputs() if not self.group.makes(v)}
+        return len(values) <= 4 and len(self.layout.r) == 1
 
     def find_levels(self) -> dict[int, int]:
         """For each node, how many reductions come before it in a chain."""
@@ -359,7 +361,7 @@ class Rows:
 
     def warps(self) -> int:
         elements = self.block_x * self.block_r
-        return 8 if elements >= 4096 else 4
+        return 4 if elements < 4096 else 8 if elements < 16384 else 16 if elements < 65536 else 32
 
     def open(self) -> None:
         """Index lines and masks that all passes share."""

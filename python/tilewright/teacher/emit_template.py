@@ -165,7 +165,7 @@ def added(*parts: str) -> str:
 
 def precision(dtype: torch.dtype, options: dict[str, Any]) -> str:
     """The `input_precision` of a product of floats."""
-    return f', input_precision="{options.get("precision", "ieee")}"' if dtype == torch.float32 else ""
+    return f', input_precision="{options.get("precision", "bf16x6")}"' if dtype == torch.float32 else ""
 
 
 def accumulator(dtype: torch.dtype) -> str:

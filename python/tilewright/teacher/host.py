@@ -30,6 +30,14 @@ HELPERS = {
 }
 
 
+ALLOCATOR = '''def allocate(size, alignment, stream):
+    """Memory for the tensor descriptors that kernels make."""
+    return torch.empty(size, dtype=torch.int8, device="cuda")
+
+
+triton.set_allocator(allocate)'''
+
+
 class HostWriter:
     """Collects kernels and the lines of `forward`."""
 
@@ -42,6 +50,7 @@ class HostWriter:
         self.values: set[int] = set()
         self.helpers: set[str] = set()
         self.libdevice = False
+        self.allocator = False
         self.variables: dict[int, str] = {}
         self.taken: set[str] = (
             {s.name for s in lowering.sizes.values}
@@ -85,6 +94,7 @@ class HostWriter:
         writer = launch.writer
         self.helpers |= writer.helpers
         self.libdevice |= writer.libdevice
+        self.allocator |= writer.allocator
         for value in launch.allocations:
             self.allocate(value)
         for line in launch.setup:
@@ -143,6 +153,8 @@ class HostWriter:
             parts += ["", HELPERS[helper], ""]
         for body, name in self.kernels.items():
             parts += ["", body.replace("{name}", name, 1), ""]
+        if self.allocator:
+            parts += ["", ALLOCATOR, ""]
         parts += ["", model_source(problem, self.lowering, self.forward_lines(returned))]
         return "\n".join(parts).rstrip() + "\n"
 

@@ -29,25 +29,33 @@ def target_shape(lowering: Lowering, lazy: Lazy, rank: int, k: int | None = None
         if set(values) == {1}:
             result.append(ir.ONE)
             continue
-        product, found = ir.ONE, None
-        while rest and sizes.is_one(rest[0]):
-            rest.pop(0)
-        for i, size in enumerate(rest):
-            product = product * size
-            if sizes.of(product) == values:
-                found, rest = product, rest[i + 1 :]
-                break
-        if found is None and rest:
-            # A part of the next extent: the other part is what is left of it.
-            found = split_size(lowering, values, rest[0], hints)
-            if all(v and x % v == 0 for v, x in zip(values, sizes.of(rest[0]), strict=True)):
-                rest[0] = sizes.quotient(rest[0], found)
-            else:
-                rest = []
+        found, rest = leading(lowering, values, rest, hints)
         result.append(found if found is not None else lowering.sizes.find(values, hints))
     if not sizes.same(sizes.product(result), total):
         result = [sizes.find(known(lowering, axis, k), hints) for axis in range(rank)]
     return tuple(result)
+
+
+def leading(
+    lowering: Lowering, values: tuple[int, ...], rest: list[Size], hints: list[Size]
+) -> tuple[Size | None, list[Size]]:
+    """A formula for an extent as a product of the next old ones, the last of them in part; and what is left of them."""
+    sizes, product, at = lowering.sizes, ir.ONE, 0
+    while at < len(rest) and sizes.of(product) != values and divides_values(sizes.of(product * rest[at]), values):
+        product = product * rest[at]
+        at += 1
+    if sizes.of(product) == values:
+        return product, rest[at:]
+    part = tuple(v // p if p and v % p == 0 else 0 for v, p in zip(values, sizes.of(product), strict=True))
+    if at == len(rest) or 0 in part or any(r % p for p, r in zip(part, sizes.of(rest[at]), strict=True)):
+        return None, []
+    found = split_size(lowering, part, rest[at], hints)
+    return product * found, [sizes.quotient(rest[at], found), *rest[at + 1 :]]
+
+
+def divides_values(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether each number divides its partner."""
+    return all(x and y % x == 0 for x, y in zip(a, b, strict=True))
 
 
 def split_size(lowering: Lowering, values: tuple[int, ...], whole: Size, hints: list[Size]) -> Size:

@@ -149,6 +149,7 @@ class Writer:
         self.lines: list[str] = []
         self.indent = 1
         self.libdevice = False
+        self.allocator = False
         self.in_group: Any = lambda value: None
         self.count: dict[int, int] = {}
         self.roles: dict[int, str] = {}

@@ -12,8 +12,8 @@ use crate::output::OutputError;
 mod generate;
 
 pub(crate) use generate::{
-    AuthorArgs, BudgetArgs, FeedbackArg, GenerateArgs, HardwareArg, SearchArgs, SelectArg, TreeArgs, UntilArg,
-    WindowArg,
+    AuthorArgs, BudgetArgs, FeedbackArg, GenerateArgs, HardwareArg, ReplArgs, SearchArgs, SelectArg, TreeArgs,
+    UntilArg, WindowArg,
 };
 
 /// From a PyTorch module to a Triton kernel you can trust.
@@ -41,6 +41,11 @@ enum Command {
     /// accepted file. Everything is kept in a folder; the same command with the same --out goes on after a kill. Exit status:
     /// 0 a candidate is accepted, 1 none is, 2 usage, 3 not decided through no fault of a candidate.
     Search(Box<SearchArgs>),
+    /// Talk with an author: paste or load a module, watch it write and what becomes of it, ask for another, compare, save
+    ///
+    /// Reads standard input where that is no terminal. Exit status, of the last module: 0 a candidate is accepted, 1 none is,
+    /// 2 usage, 3 not decided through no fault of a candidate.
+    Repl(Box<ReplArgs>),
     /// Draw what a run of generate or search has tried
     Tree(TreeArgs),
     /// List everything that a candidate's launches do wrong with memory, and what each launch costs
@@ -395,6 +400,7 @@ impl Cli {
             Command::Verify(args) => commands::verify::run(&args),
             Command::Generate(args) => commands::generate::run(&args),
             Command::Search(args) => commands::search::run(&args),
+            Command::Repl(args) => commands::repl::run(&args),
             Command::Tree(args) => commands::tree::run(&args),
             Command::Sanitize(args) => commands::sanitize::run(&args),
             Command::Run(args) => commands::run::run(&args),

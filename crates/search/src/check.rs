@@ -2,12 +2,12 @@ use std::path::Path;
 
 use tilewright_author::Hardware;
 use tilewright_contract::{Verdict, VerdictKind};
-use tilewright_verify::{Problem, Verifier, digest, surely};
+use tilewright_verify::{Problem, Verifier, Watch, digest, surely};
 
 /// Gives verdicts.
 pub trait Checker: Sync {
-    /// The verdict on a candidate with this text. Never fails: whatever happens is in the verdict.
-    fn check(&self, file: &Path, source: &str) -> Verdict;
+    /// The verdict on a candidate with this text. Never fails: whatever happens is in the verdict. `watch` hears of the stages.
+    fn check(&self, file: &Path, source: &str, watch: Watch<'_>) -> Verdict;
 
     /// Equal for candidates that are the same but for names and layout.
     fn form(&self, source: &str) -> String {
@@ -34,8 +34,8 @@ pub struct Verifying<'a> {
 }
 
 impl Checker for Verifying<'_> {
-    fn check(&self, file: &Path, source: &str) -> Verdict {
-        let mut verdict = surely(self.verifier, self.problem, file, source.as_bytes());
+    fn check(&self, file: &Path, source: &str, watch: Watch<'_>) -> Verdict {
+        let mut verdict = surely(self.verifier, self.problem, file, source.as_bytes(), watch);
         if self.hardware == Hardware::Ascend {
             // A file that cannot be read has a verdict that says so.
             verdict.findings.extend(tilewright_screen::ascend(source.as_bytes()).unwrap_or_default());

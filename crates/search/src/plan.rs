@@ -20,6 +20,8 @@ pub enum Plan {
     Chains { n: u32, rounds: u32 },
     /// In each round `children` candidates, each a child of whichever candidate is worth it.
     Search { children: u32, rounds: u32, select: Selection, window: Window },
+    /// One candidate more, as round number `round`.
+    One { round: u32, parent: Option<u64> },
 }
 
 /// Which candidate gets a child.
@@ -48,11 +50,13 @@ impl Plan {
         let (width, rounds) = match *self {
             Self::Chains { n, rounds } => (n, rounds),
             Self::Search { children, rounds, .. } => (children, rounds),
+            Self::One { round, .. } => (1, round + 1),
         };
         if round >= rounds {
             return Vec::new();
         }
         let parents = match *self {
+            Self::One { parent, .. } => vec![parent.filter(|_| learns)],
             _ if round == 0 => vec![None; width as usize],
             Self::Chains { .. } if !learns => Vec::new(),
             Self::Search { .. } if !learns => vec![None; width as usize],
@@ -66,7 +70,7 @@ impl Plan {
     /// The turns that a child of this candidate is told.
     pub(crate) fn turns<'a>(&self, path: &[&'a Node]) -> Vec<&'a Node> {
         match *self {
-            Self::Chains { .. } => path.to_vec(),
+            Self::Chains { .. } | Self::One { .. } => path.to_vec(),
             Self::Search { window, .. } => window.of(path),
         }
     }

@@ -48,6 +48,11 @@ pub enum Event<'e> {
         sample: u64,
         answer: &'e Answer,
     },
+    /// This stage of verifying it begins.
+    Stage {
+        sample: u64,
+        stage: &'e str,
+    },
     /// The author gave nothing.
     Failed {
         sample: u64,
@@ -71,12 +76,12 @@ struct Shared<'r> {
     run: &'r Run<'r>,
     start: Instant,
     forms: Forms,
-    state: Mutex<State>,
+    state: Mutex<State<'r>>,
 }
 
-struct State {
+struct State<'r> {
     tree: Tree,
-    folder: Folder,
+    folder: &'r mut Folder,
     /// Why no more is to be begun.
     stop: Option<Stop>,
     /// What could not be written down.
@@ -93,7 +98,7 @@ struct State {
 
 impl<'r> Run<'r> {
     /// Goes on from `tree` until a rule stops it or the plan is done.
-    pub fn go(&'r self, folder: Folder, tree: Tree) -> Result<(Tree, Report), RunError> {
+    pub fn go(&'r self, folder: &'r mut Folder, tree: Tree) -> Result<(Tree, Report), RunError> {
         let forms = Forms::of(&tree, |source| self.checker.form(source));
         let best = tree.best().map(|node| node.sample);
         let state = State {
@@ -110,7 +115,7 @@ impl<'r> Run<'r> {
         let shared = Shared { run: self, start: Instant::now(), forms, state: Mutex::new(state) };
         shared.write_best(best)?;
         let mut stop = shared.rounds()?;
-        let mut state = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let state = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         if matches!(stop, Stop::Done | Stop::Exhausted | Stop::Author(_)) {
             // What ended it may have come while the last candidate was under way.
             stop = self.limits.reached(&state.tree, shared.start.elapsed()).unwrap_or(stop);
@@ -121,7 +126,7 @@ impl<'r> Run<'r> {
     }
 }
 
-impl Shared<'_> {
+impl<'r> Shared<'r> {
     fn rounds(&self) -> Result<Stop, RunError> {
         if let Some((kind, why)) = self.run.checker.trouble() {
             return Ok(worker::trouble(kind, why));
@@ -177,7 +182,7 @@ impl Shared<'_> {
     }
 
     /// Why the run is to end, if it is.
-    fn stop(&self, state: &mut State) -> Option<Stop> {
+    fn stop(&self, state: &mut State<'_>) -> Option<Stop> {
         if state.stop.is_none() {
             state.stop = self.run.limits.reached(&state.tree, self.start.elapsed());
         }
@@ -195,12 +200,12 @@ impl Shared<'_> {
         Ok(true)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, State<'r>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl State<'_> {
     /// What the last round lacks.
     fn missing(&self) -> Vec<Planned> {
         let mut missing = self.tree.missing();

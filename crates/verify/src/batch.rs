@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tilewright_contract::Verdict;
 
-use crate::draft::{Draft, Stop};
+use crate::draft::{Draft, Stop, Watch};
 use crate::pipeline::Verifier;
 use crate::problem::{Problem, identify};
 use crate::shelf::Shelf;
@@ -124,12 +124,13 @@ fn one<T>(verifier: &Verifier, problem: &Problem, task: &Task<T>) -> Verdict {
         Ok(source) => source,
         Err(error) => return failed(verifier, problem, file, &[], format!("failed to read the candidate: {error}")),
     };
-    surely(verifier, problem, file, &source)
+    surely(verifier, problem, file, &source, &|_| {})
 }
 
 /// The verdict on a candidate, also where verifying it finds a bug of ours.
-pub fn surely(verifier: &Verifier, problem: &Problem, file: &Path, source: &[u8]) -> Verdict {
-    catch_unwind(AssertUnwindSafe(|| verifier.verify(problem, file, source))).unwrap_or_else(|panic| {
+pub fn surely(verifier: &Verifier, problem: &Problem, file: &Path, source: &[u8], watch: Watch<'_>) -> Verdict {
+    let verify = || verifier.verify_watched(problem, file, source, watch);
+    catch_unwind(AssertUnwindSafe(verify)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
         failed(verifier, problem, file, source, format!("a bug in Tilewright: {text}"))

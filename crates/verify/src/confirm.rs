@@ -10,8 +10,8 @@ use tilewright_stage::{ConfirmRequest, StageError};
 use crate::build::Build;
 use crate::draft::{Draft, Stop};
 use crate::options::Options;
-use crate::pipeline::{Candidate, Verifier};
 use crate::oracle::OracleSet;
+use crate::pipeline::{Candidate, Verifier};
 
 /// Bytes of records that are kept: the images of an autotuner's configurations take most of it.
 const RECORDS: u64 = 512 << 20;

@@ -147,15 +147,20 @@ pub(crate) fn stop_at(findings: &[Finding]) -> Result<(), Stop> {
     Ok(())
 }
 
+/// Hears the name of each stage as it begins.
+pub type Watch<'w> = &'w (dyn Fn(&str) + Sync);
+
 /// A verdict in the making.
-pub(crate) struct Draft {
+pub(crate) struct Draft<'w> {
     pub(crate) verdict: Verdict,
+    pub(crate) watch: Option<Watch<'w>>,
 }
 
-impl Draft {
+impl Draft<'_> {
     pub(crate) fn new(options: &Options, problem: CandidateId, candidate: CandidateId) -> Self {
         let kind = VerdictKind::Infrastructure;
         Self {
+            watch: None,
             verdict: Verdict {
                 schema: Verdict::SCHEMA.into(),
                 verdict: kind,
@@ -182,6 +187,9 @@ impl Draft {
     /// Runs a stage and notes its time; stages of the same name add up.
     pub(crate) fn stage<T>(&mut self, name: &str, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
+        if let Some(watch) = self.watch {
+            watch(name);
+        }
         let result = work();
         self.spent(name, start.elapsed().as_secs_f64(), false);
         result

@@ -32,6 +32,7 @@ mod weights;
 
 pub use batch::{Group, Task, Width, batch, serve, surely};
 pub use build::kernel_name;
+pub use draft::Watch;
 pub use launch::{BindError, Bound, Fill, Given, GivenTensor, Launched, Launching, bind, integer, launch};
 pub use log::{Log, LogError};
 pub use options::{Mode, Options};

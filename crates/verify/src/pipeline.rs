@@ -11,7 +11,7 @@ use tilewright_screen::Cut;
 use tilewright_stage::{KernelSite, Resident, Stage, Trace, TraceRequest};
 
 use crate::build::{Build, BuiltPlan};
-use crate::draft::{Draft, Stop, stop_at};
+use crate::draft::{Draft, Stop, Watch, stop_at};
 use crate::execute::{POISON, Replay, TrialOutcome, TrialRun};
 use crate::lane::{Lane, Seat};
 use crate::opinion::{self, Reviewer};
@@ -96,16 +96,22 @@ impl Verifier {
 
     /// Verifies one candidate. Never fails: whatever happens is in the verdict.
     pub fn verify(&self, problem: &Problem, path: &Path, source: &[u8]) -> Verdict {
-        self.verdict(problem, path, source, confirm::chosen(&self.options, source))
+        self.verify_watched(problem, path, source, &|_| {})
+    }
+
+    /// The same; `watch` hears of each stage as it begins.
+    pub fn verify_watched(&self, problem: &Problem, path: &Path, source: &[u8], watch: Watch<'_>) -> Verdict {
+        self.verdict(problem, path, source, confirm::chosen(&self.options, source), watch)
     }
 
     /// The same for the candidate that ends a search: on a GPU it is confirmed, whatever share of others is.
     pub fn verify_last(&self, problem: &Problem, path: &Path, source: &[u8]) -> Verdict {
-        self.verdict(problem, path, source, true)
+        self.verdict(problem, path, source, true, &|_| {})
     }
 
-    fn verdict(&self, problem: &Problem, path: &Path, source: &[u8], confirm: bool) -> Verdict {
+    fn verdict(&self, problem: &Problem, path: &Path, source: &[u8], confirm: bool, watch: Watch<'_>) -> Verdict {
         let mut draft = Draft::new(&self.options, problem.id.clone(), identify(path, source));
+        draft.watch = Some(watch);
         let outcome = self.decide(problem, source, confirm, &mut draft);
         let mut verdict = draft.finish(outcome);
         if let Some(review) = self.reviewer.as_ref().filter(|_| verdict.verdict == VerdictKind::Accepted) {

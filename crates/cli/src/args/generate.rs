@@ -57,6 +57,19 @@ pub(crate) struct SearchArgs {
     pub(crate) common: Common,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct ReplArgs {
+    /// Problem file to begin with
+    pub(crate) problem: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    pub(crate) author: AuthorArgs,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Python that has torch and triton
+    #[arg(long, env = "TILEWRIGHT_PYTHON", value_name = "FILE")]
+    pub(crate) python: Option<Utf8PathBuf>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SelectArg {
     /// The best ones
@@ -90,7 +103,7 @@ pub(crate) struct TreeArgs {
 }
 
 /// Who writes, how it is told what came out, and how that is verified.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct AuthorArgs {
     /// offline: kernels by rule, without a model; a name in tilewright.toml; or replay:PATH, a recording or an earlier run
     #[arg(long, value_name = "NAME", default_value = "offline")]
@@ -128,7 +141,7 @@ pub(crate) struct AuthorArgs {
 }
 
 /// What ends a run before its plan does.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct BudgetArgs {
     /// accepted: the first accepted candidate; 1.5x: one that is as many times faster than the baseline; all: nothing
     /// [default: all; of generate on a CPU: accepted]

@@ -5,6 +5,7 @@ pub(crate) mod controls;
 pub(crate) mod doctor;
 pub(crate) mod executor;
 pub(crate) mod generate;
+pub(crate) mod repl;
 pub(crate) mod rule;
 pub(crate) mod run;
 pub(crate) mod sanitize;

@@ -34,8 +34,6 @@ pub(crate) fn run(args: &SearchArgs) -> anyhow::Result<ExitCode> {
         // A search looks for more than the first that is right.
         thorough: true,
     };
-    let prepared = setup.prepare()?;
-    let out = prepared.out.clone();
-    let (tree, report) = prepared.go(plan)?;
+    let (tree, report, out) = setup.run(plan)?;
     finish(&tree, &report, out.as_str(), args.common.json)
 }

@@ -115,7 +115,8 @@ impl Shared<'_> {
             state.checking += 1;
             state.folder.candidate(sample)
         };
-        let verdict = self.run.checker.check(&file, source);
+        let watch = |stage: &str| (self.run.watch)(Event::Stage { sample, stage });
+        let verdict = self.run.checker.check(&file, source, &watch);
         let mut state = self.state();
         state.checking -= 1;
         match verdict.verdict {
@@ -171,7 +172,7 @@ impl Shared<'_> {
     }
 }
 
-impl State {
+impl State<'_> {
     fn author_failed(&mut self, error: &AuthorError) {
         self.author_failures += 1;
         let stop = match error {

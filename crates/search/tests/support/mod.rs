@@ -36,7 +36,7 @@ pub(crate) struct Reader {
 }
 
 impl Checker for Reader {
-    fn check(&self, _: &Path, source: &str) -> Verdict {
+    fn check(&self, _: &Path, source: &str, _: tilewright_verify::Watch<'_>) -> Verdict {
         self.checks.fetch_add(1, Ordering::SeqCst);
         self.seen.lock().expect("the texts").push(source.to_owned());
         std::thread::sleep(self.pause);
@@ -116,7 +116,7 @@ impl Setting {
         watch: &(dyn Fn(Event<'_>) + Sync),
     ) -> (Tree, Report) {
         let mut settings = settings();
-        let (folder, tree) = Folder::open(&self.folder, &mut settings, b"the problem").expect("a folder");
+        let (mut folder, tree) = Folder::open(&self.folder, &mut settings, b"the problem").expect("a folder");
         let run = Run {
             problem: Path::new("p.py"),
             text: "the problem",
@@ -128,6 +128,6 @@ impl Setting {
             jobs: self.jobs,
             watch,
         };
-        run.go(folder, tree).expect("a run")
+        run.go(&mut folder, tree).expect("a run")
     }
 }

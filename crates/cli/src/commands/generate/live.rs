@@ -35,7 +35,8 @@ enum Doing {
     /// So many pieces came.
     Writing(u64),
     Thinking(u64),
-    Verifying,
+    /// In this stage.
+    Verifying(String),
 }
 
 impl Live {
@@ -85,13 +86,16 @@ impl State {
                 self.tokens += answer.usage.tokens();
                 match &answer.source {
                     Ok(_) => {
-                        self.under_way.insert(sample, Doing::Verifying);
+                        self.under_way.insert(sample, Doing::Verifying("about to be".into()));
                     }
                     Err(why) => {
                         self.ended(sample);
                         return Some(format!("{sample:>4}  no code         {}: {why}", answer.variant));
                     }
                 }
+            }
+            Event::Stage { sample, stage } => {
+                self.under_way.insert(sample, Doing::Verifying(stage.into()));
             }
             Event::Failed { sample, why } => {
                 self.ended(sample);
@@ -130,7 +134,7 @@ impl State {
             Doing::Writing(0) => format!("{sample} asked"),
             Doing::Writing(count) => format!("{sample} writing ({count})"),
             Doing::Thinking(count) => format!("{sample} thinking ({count})"),
-            Doing::Verifying => format!("{sample} verifying"),
+            Doing::Verifying(stage) => format!("{sample} verified: {stage}"),
         });
         let doing = doing.collect::<Vec<_>>().join(", ");
         let tokens = if self.tokens > 0 { format!(", {} tokens", self.tokens) } else { String::new() };

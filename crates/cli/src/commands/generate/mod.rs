@@ -10,7 +10,7 @@ use crate::output;
 use crate::render;
 
 pub(crate) use live::Live;
-pub(crate) use setup::Setup;
+pub(crate) use setup::{Prepared, Setup, Shop};
 
 /// Exit status: 0 accepted, 1 none accepted, 3 the author, the problem or this machine is in the way.
 pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<ExitCode> {
@@ -25,9 +25,7 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<ExitCode> {
         wanted: args.n,
         thorough: false,
     };
-    let prepared = setup.prepare()?;
-    let out = prepared.out.clone();
-    let (tree, report) = prepared.go(plan)?;
+    let (tree, report, out) = setup.run(plan)?;
     finish(&tree, &report, out.as_str(), args.common.json)
 }
 

@@ -7,7 +7,10 @@ use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
 use tilewright_author::{Author, Conversation, Goal, Hardware, Model, Offline, Style};
 use tilewright_contract::CandidateId;
-use tilewright_search::{Folder, FolderError, Limits, Plan, Report, Run, RunError, Settings, Tree, Until, Verifying};
+use tilewright_search::{
+    Event, Folder, FolderError, Limits, Plan, Report, Run, RunError, Settings, Tree, Until, Verifying,
+};
+use tilewright_stage::Stage;
 use tilewright_verify::{Device, LogError, Mode, Options, Problem, Verifier, digest};
 
 use super::Live;
@@ -29,59 +32,97 @@ pub(crate) struct Setup<'a> {
     pub(crate) thorough: bool,
 }
 
+/// The processes that verify and teach, for any number of runs.
+pub(crate) struct Shop {
+    verifier: Verifier,
+    stage: Stage,
+    options: Options,
+}
+
 /// All that a run needs. The folder is locked, and the processes are up.
-pub(crate) struct Prepared {
+pub(crate) struct Prepared<'s> {
     pub(crate) out: Utf8PathBuf,
-    problem_path: Utf8PathBuf,
+    pub(crate) problem_path: Utf8PathBuf,
     text: String,
     author: Box<dyn Author>,
-    verifier: Verifier,
+    shop: &'s Shop,
     problem: Problem,
-    hardware: Hardware,
     settings: Settings,
     folder: Folder,
-    tree: Tree,
+    pub(crate) tree: Tree,
     limits: Limits,
     jobs: usize,
 }
 
+impl Shop {
+    /// Starts the processes; seconds.
+    pub(crate) fn open(options: Options, common: &Common) -> anyhow::Result<Self> {
+        let session::Session { verifier, stage, .. } = session::start(options.clone(), common)?;
+        Ok(Self { verifier, stage, options })
+    }
+}
+
+/// What is known of a run before any process is started: mistakes of the user show at once.
+struct Opened {
+    text: String,
+    model: Option<Box<dyn Author>>,
+    out: Utf8PathBuf,
+    settings: Settings,
+    folder: Folder,
+    tree: Tree,
+}
+
 impl Setup<'_> {
-    pub(crate) fn prepare(&self) -> anyhow::Result<Prepared> {
+    /// A run in processes of its own, which start now.
+    pub(crate) fn run(&self, plan: Plan) -> anyhow::Result<(Tree, Report, Utf8PathBuf)> {
+        let mut options = self.options()?;
+        let opened = self.open(&options)?;
+        options.seed = opened.settings.seed;
+        let shop = Shop::open(options, self.common)?;
+        let mut prepared = self.prepared(opened, &shop);
+        let live = Live::new(&prepared.tree)?;
+        let outcome = prepared.go(plan, &|event| live.hear(event));
+        live.end();
+        Ok((prepared.tree.clone(), outcome?, prepared.out))
+    }
+
+    /// A new run in processes that are there.
+    pub(crate) fn prepare<'s>(&self, shop: &'s Shop) -> anyhow::Result<Prepared<'s>> {
+        Ok(self.prepared(self.open(&shop.options)?, shop))
+    }
+
+    pub(crate) fn options(&self) -> anyhow::Result<Options> {
+        let mut options = session::options(self.run, &self.author.profiles, Mode::Replay, None)?;
+        let baselines = self.author.baselines.iter().map(|&kind| kind.kind());
+        options.timing = (!self.author.untimed).then(|| baselines.collect());
+        Ok(options)
+    }
+
+    fn open(&self, options: &Options) -> anyhow::Result<Opened> {
         let bytes = session::read_file(self.problem, "problem")?;
         let text = String::from_utf8(bytes).map_err(|_| usage(format!("{} is not UTF-8", self.problem)))?;
-        let mut options = session::options(self.run, &self.author.profiles, Mode::Replay, None)?;
-        options.timing =
-            (!self.author.untimed).then(|| self.author.baselines.iter().map(|&kind| kind.kind()).collect());
         let model = self.model()?;
-        let hardware = match self.author.hardware {
-            HardwareArg::Cuda => Hardware::Cuda,
-            HardwareArg::Ascend => Hardware::Ascend,
-        };
-        let mut settings = self.settings(&text, &options, hardware);
+        let mut settings = self.settings(&text, options);
         let out = self.out()?;
         let (folder, tree) = Folder::open(out.as_std_path(), &mut settings, text.as_bytes()).map_err(folder_error)?;
-        options.seed = settings.seed;
-        let limits = self.limits(options.device);
-        let session::Session { verifier, stage, .. } = session::start(options, self.common)?;
-        let problem = verifier.load(self.problem.as_std_path());
-        let author = match model {
-            Some(model) => model,
-            None => Box::new(Offline::new(stage, self.wanted)),
-        };
-        Ok(Prepared {
+        Ok(Opened { text, model, out, settings, folder, tree })
+    }
+
+    fn prepared<'s>(&self, opened: Opened, shop: &'s Shop) -> Prepared<'s> {
+        let Opened { text, model, out, settings, folder, tree } = opened;
+        Prepared {
             out,
             problem_path: self.problem.to_owned(),
             text,
-            author,
-            verifier,
-            problem,
-            hardware,
+            author: model.unwrap_or_else(|| Box::new(Offline::new(shop.stage.clone(), self.wanted))),
+            shop,
+            problem: shop.verifier.load(self.problem.as_std_path()),
             settings,
             folder,
             tree,
-            limits,
+            limits: self.limits(shop.options.device),
             jobs: session::jobs(self.author.jobs),
-        })
+        }
     }
 
     /// The language model that is asked; none for the offline author.
@@ -108,7 +149,11 @@ impl Setup<'_> {
         Ok(Some(Box::new(Model::new(chat, conversation))))
     }
 
-    fn settings(&self, text: &str, options: &Options, hardware: Hardware) -> Settings {
+    fn settings(&self, text: &str, options: &Options) -> Settings {
+        let hardware = match self.author.hardware {
+            HardwareArg::Cuda => Hardware::Cuda,
+            HardwareArg::Ascend => Hardware::Ascend,
+        };
         Settings {
             schema: Settings::SCHEMA.into(),
             problem: CandidateId { path: self.problem.to_string(), digest: digest(text.as_bytes()) },
@@ -152,10 +197,11 @@ impl Setup<'_> {
 /// As users call the author that needs no model.
 const OFFLINE: &str = "offline";
 
-impl Prepared {
-    pub(crate) fn go(self, plan: Plan) -> anyhow::Result<(Tree, Report)> {
-        let live = Live::new(&self.tree)?;
-        let checker = Verifying { verifier: &self.verifier, problem: &self.problem, hardware: self.hardware };
+impl Prepared<'_> {
+    /// Goes on until the plan is done or a rule ends it.
+    pub(crate) fn go(&mut self, plan: Plan, watch: &(dyn Fn(Event<'_>) + Sync)) -> anyhow::Result<Report> {
+        let checker =
+            Verifying { verifier: &self.shop.verifier, problem: &self.problem, hardware: self.settings.goal.hardware };
         let run = Run {
             problem: Path::new(self.problem_path.as_str()),
             text: &self.text,
@@ -165,11 +211,13 @@ impl Prepared {
             plan,
             limits: self.limits,
             jobs: self.jobs,
-            watch: &|event| live.hear(event),
+            watch,
         };
-        let outcome = run.go(self.folder, self.tree);
-        live.end();
-        outcome.map_err(|RunError::Folder(error)| folder_error(error))
+        let (tree, report) = run
+            .go(&mut self.folder, std::mem::take(&mut self.tree))
+            .map_err(|RunError::Folder(error)| folder_error(error))?;
+        self.tree = tree;
+        Ok(report)
     }
 }
 

@@ -43,8 +43,14 @@ class Bench:
         command = [self.binary, "search", str(PROBLEM), "--author", "scripted", "--out", str(out), "--json"]
         command += ["--node-num", str(node_num), "--max-rounds", str(max_rounds), "--trials", "1", "--seed", str(seed)]
         command += ["--config", str(self.folder / "tilewright.toml"), "--window", "3"]
-        quiet = subprocess.DEVNULL
-        return subprocess.Popen(command, stdout=quiet, stderr=quiet, start_new_session=True)
+        with (self.folder / "stderr.txt").open("w") as talk:
+            return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=talk, start_new_session=True)
+
+    def run(self, out: Path, seed: int, node_num: int, max_rounds: int) -> None:
+        """A search that must come to an end."""
+        code = self.start(out, seed, node_num, max_rounds).wait()
+        if code not in (0, 1):
+            raise SystemExit(f"the search ended with {code}:\n{(self.folder / 'stderr.txt').read_text()[-2000:]}")
 
 
 def best_by_round(out: Path) -> list[float]:
@@ -60,7 +66,7 @@ def curve(bench: Bench, seeds: int, widths: list[int], rounds: int) -> dict[int,
     for width in widths:
         for seed in range(seeds):
             out = bench.folder / f"curve-{width}-{seed}"
-            bench.start(out, 1000 + seed, width, rounds).wait()
+            bench.run(out, 1000 + seed, width, rounds)
             found.setdefault(width, []).append(best_by_round(out))
             print(f"node_num {width}, seed {seed}: {found[width][-1]}", flush=True)
     return found
@@ -131,7 +137,7 @@ def kills(bench: Bench, count: int, node_num: int, rounds: int) -> str:
     """Kills a run so many times at random moments, each time going on; compares with one that was left alone."""
     whole, killed = bench.folder / "whole", bench.folder / "killed"
     start = time.monotonic()
-    bench.start(whole, 77, node_num, rounds).wait()
+    bench.run(whole, 77, node_num, rounds)
     took = time.monotonic() - start
     draw, done = random.Random(5), 0
     while done < count:
@@ -146,7 +152,7 @@ def kills(bench: Bench, count: int, node_num: int, rounds: int) -> str:
         # It ended before it could be killed: the rest of the kills falls on a new run.
         check(whole, killed)
         subprocess.run(["rm", "-rf", str(killed)], check=True)
-    bench.start(killed, 77, node_num, rounds).wait()
+    bench.run(killed, 77, node_num, rounds)
     check(whole, killed)
     return f"{done} kills, the run takes {took:.1f} s undisturbed: same archive, no verdict twice\n"
 

@@ -19,6 +19,11 @@ pub trait Checker: Sync {
         None
     }
 
+    /// A closer look at the candidate that ends a run, where there is one to be had.
+    fn confirm(&self, _file: &Path, _source: &str) -> Option<Verdict> {
+        None
+    }
+
     /// Why no candidate can be verified, if that is known.
     fn trouble(&self) -> Option<(VerdictKind, String)> {
         None
@@ -31,6 +36,8 @@ pub struct Verifying<'a> {
     pub problem: &'a Problem,
     /// What the candidates are for in the end; advice about it goes into the findings.
     pub hardware: Hardware,
+    /// Whether it verifies on a GPU.
+    pub on_gpu: bool,
 }
 
 impl Checker for Verifying<'_> {
@@ -50,6 +57,11 @@ impl Checker for Verifying<'_> {
 
     fn twin(&self, file: &Path, source: &str) -> Option<String> {
         self.verifier.twin(self.problem, file, source.as_bytes())
+    }
+
+    /// On a GPU the file is run unmodified in front of a recording driver, and must be its plan.
+    fn confirm(&self, file: &Path, source: &str) -> Option<Verdict> {
+        self.on_gpu.then(|| self.verifier.verify_last(self.problem, file, source.as_bytes()))
     }
 
     fn trouble(&self) -> Option<(VerdictKind, String)> {

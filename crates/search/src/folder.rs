@@ -49,6 +49,11 @@ enum Line {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         twin: Option<String>,
     },
+    /// The verdict of a closer look, in place of the one before.
+    Confirmed {
+        sample: u64,
+        verdict: Box<Verdict>,
+    },
     Same {
         sample: u64,
         as_sample: u64,
@@ -130,6 +135,7 @@ impl Folder {
     pub(crate) fn checked(&mut self, sample: u64, checked: &Checked) -> Result<(), FolderError> {
         self.append(&match checked.same_as {
             Some(as_sample) => Line::Same { sample, as_sample },
+            None if checked.confirmed => Line::Confirmed { sample, verdict: Box::new(checked.verdict.clone()) },
             None => Line::Verdict { sample, verdict: Box::new(checked.verdict.clone()), twin: checked.twin.clone() },
         })
     }
@@ -141,8 +147,15 @@ impl Folder {
         self.put_json(BEST_VERDICT, verdict)
     }
 
-    pub fn best_path(&self) -> PathBuf {
-        self.path.join(BEST)
+    /// What was the best did not stand a closer look.
+    pub(crate) fn no_best(&mut self) -> Result<(), FolderError> {
+        for path in [self.path.join(BEST), self.path.join(BEST_VERDICT)] {
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io("remove", &path)(error)),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn report(&mut self, report: &Report) -> Result<(), FolderError> {
@@ -220,13 +233,17 @@ fn add(tree: &mut Tree, line: Line) -> Result<(), String> {
         }
         Line::Verdict { sample, verdict, twin } => {
             let node = tree.nodes.get_mut(&sample).ok_or_else(|| unknown(sample))?;
-            node.checked = Some(Checked { verdict: *verdict, same_as: None, twin });
+            node.checked = Some(Checked { verdict: *verdict, same_as: None, twin, confirmed: false });
+        }
+        Line::Confirmed { sample, verdict } => {
+            tree.nodes.get(&sample).and_then(Node::verdict).ok_or_else(|| unknown(sample))?;
+            tree.confirm(sample, &verdict);
         }
         Line::Same { sample, as_sample } => {
             let verdict = tree.nodes.get(&as_sample).and_then(Node::verdict).cloned();
             let verdict = verdict.ok_or_else(|| unknown(as_sample))?;
             let node = tree.nodes.get_mut(&sample).ok_or_else(|| unknown(sample))?;
-            node.checked = Some(Checked { verdict, same_as: Some(as_sample), twin: None });
+            node.checked = Some(Checked { verdict, same_as: Some(as_sample), twin: None, confirmed: false });
         }
     }
     Ok(())

@@ -115,7 +115,13 @@ impl<'r> Run<'r> {
         let shared = Shared { run: self, start: Instant::now(), forms, state: Mutex::new(state) };
         shared.write_best(best)?;
         let mut stop = shared.rounds()?;
-        let state = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if !stop.is_failure() || matches!(stop, Stop::Author(_)) {
+            shared.confirm_best();
+        }
+        let mut state = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = state.error.take() {
+            return Err(error.into());
+        }
         if matches!(stop, Stop::Done | Stop::Exhausted | Stop::Author(_)) {
             // What ended it may have come while the last candidate was under way.
             stop = self.limits.reached(&state.tree, shared.start.elapsed()).unwrap_or(stop);
@@ -191,8 +197,14 @@ impl<'r> Shared<'r> {
 
     fn write_best(&self, best: Option<u64>) -> Result<bool, FolderError> {
         let state = &mut *self.state();
-        let Some(node) = best.and_then(|sample| state.tree.nodes.get(&sample)) else { return Ok(false) };
-        if state.best == best {
+        let Some(node) = best.and_then(|sample| state.tree.nodes.get(&sample)) else {
+            if state.best.take().is_some() {
+                state.folder.no_best()?;
+            }
+            return Ok(false);
+        };
+        // A closer look changes the verdict of what was the best before.
+        if state.best == best && !node.is_confirmed() {
             return Ok(false);
         }
         state.folder.best(node)?;

@@ -50,6 +50,8 @@ pub struct Checked {
     pub same_as: Option<u64>,
     /// Digest of what it does, where that is known.
     pub twin: Option<String>,
+    /// Whether the verdict comes from the closer look at the candidate that ends a run.
+    pub confirmed: bool,
 }
 
 /// All candidates of a run.
@@ -84,6 +86,15 @@ impl Tree {
     pub fn distinct(&self) -> Vec<&Node> {
         let mut seen = HashSet::new();
         self.nodes.values().filter(|node| node.checked.is_none() || seen.insert(node.verified_as())).collect()
+    }
+
+    /// Puts the verdict of a closer look in place of the one before, also for candidates that do the same.
+    pub(crate) fn confirm(&mut self, sample: u64, verdict: &Verdict) {
+        let group = self.nodes.values_mut().filter(|node| node.verified_as() == sample);
+        for checked in group.filter_map(|node| node.checked.as_mut()) {
+            checked.verdict = verdict.clone();
+            checked.confirmed = true;
+        }
     }
 
     /// The turns that led to a candidate and the candidate's own, the oldest first.
@@ -141,6 +152,10 @@ impl Node {
     /// Whether it was verified itself.
     pub fn is_own(&self) -> bool {
         self.checked.as_ref().is_some_and(|checked| checked.same_as.is_none())
+    }
+
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.checked.as_ref().is_some_and(|checked| checked.confirmed)
     }
 
     /// Number of the candidate whose verdict it has.

@@ -192,3 +192,27 @@ fn a_run_that_is_killed_anywhere_ends_as_if_it_had_not_been() {
         }
     }
 }
+
+#[test]
+fn the_best_must_stand_a_closer_look() {
+    let written = ["accepted 1.5", "accepted 3.0", "accepted 3.0", "accepted 2.0"];
+    let author = || Writer(move |request: &tilewright_author::Request<'_>| code(written[request.sample as usize]));
+    for (fails, best) in [
+        (vec![], Some("accepted 3.0")),
+        (vec!["accepted 3.0"], Some("accepted 2.0")),
+        (vec!["accepted 3.0", "accepted 2.0", "accepted 1.5"], None),
+    ] {
+        let (setting, _folder) = setting(Plan::Chains { n: 4, rounds: 1 }, all(), 1);
+        let checker = Reader { closer: Some(fails), ..Reader::default() };
+        let (_, report) = setting.go(&author(), &checker);
+        assert_eq!((report.best.is_some(), report.exit_code()), (best.is_some(), u8::from(best.is_none())));
+        assert_eq!(std::fs::read_to_string(setting.folder.join("best.py")).ok().as_deref(), best);
+        // What was looked at closely is not looked at again by a command that goes on.
+        let (tree, again) = setting.go(&author(), &Reader::default());
+        assert_eq!(
+            (again.best, tree.best().map(|node| node.answer.source.clone().unwrap()).as_deref()),
+            (report.best, best)
+        );
+        assert_eq!(std::fs::read_to_string(setting.folder.join("best.py")).ok().as_deref(), best);
+    }
+}

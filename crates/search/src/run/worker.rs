@@ -86,7 +86,9 @@ impl Shared<'_> {
     fn once(&self, key: &str, sample: u64, make: impl FnOnce() -> Option<u64>) -> Option<u64> {
         if let Some(other) = self.forms.claim(key) {
             let verdict = self.state().tree.nodes.get(&other).and_then(Node::verdict).cloned()?;
-            return self.keep(sample, Checked { verdict, same_as: Some(other), twin: None }).then_some(other);
+            return self
+                .keep(sample, Checked { verdict, same_as: Some(other), twin: None, confirmed: false })
+                .then_some(other);
         }
         let owner = make();
         // Only now: whoever waits for it looks for the verdict in the tree.
@@ -100,7 +102,27 @@ impl Shared<'_> {
     /// A verdict of its own.
     fn own(&self, sample: u64, source: &str, twin: Option<String>) -> Option<u64> {
         let verdict = self.verify(sample, source)?;
-        self.keep(sample, Checked { verdict, same_as: None, twin }).then_some(sample)
+        self.keep(sample, Checked { verdict, same_as: None, twin, confirmed: false }).then_some(sample)
+    }
+
+    /// Takes a closer look at the best candidate, then at the next best where it does not stand, until one does.
+    pub(super) fn confirm_best(&self) {
+        loop {
+            let (sample, source, file) = {
+                let state = self.state();
+                let Some(best) = state.tree.best().filter(|best| !best.is_confirmed()) else { return };
+                let Ok(source) = best.answer.source.clone() else { return };
+                (best.sample, source, state.folder.candidate(best.sample))
+            };
+            let Some(verdict) = self.run.checker.confirm(&file, &source) else { return };
+            if matches!(verdict.verdict, VerdictKind::Infrastructure | VerdictKind::ProblemDefect) {
+                (self.run.watch)(Event::Failed { sample, why: &format!("not confirmed: {}", cause(&verdict)) });
+                return;
+            }
+            if !self.keep(sample, Checked { verdict, same_as: None, twin: None, confirmed: true }) {
+                return;
+            }
+        }
     }
 
     /// None where it says nothing about the candidate, or the budget does not allow it.
@@ -163,7 +185,9 @@ impl Shared<'_> {
         let best = {
             let mut state = self.state();
             state.folder.checked(sample, &checked)?;
-            if let Some(node) = state.tree.nodes.get_mut(&sample) {
+            if checked.confirmed {
+                state.tree.confirm(sample, &checked.verdict);
+            } else if let Some(node) = state.tree.nodes.get_mut(&sample) {
                 node.checked = Some(checked);
             }
             state.tree.best().map(|node| node.sample)

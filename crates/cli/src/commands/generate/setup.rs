@@ -200,8 +200,12 @@ const OFFLINE: &str = "offline";
 impl Prepared<'_> {
     /// Goes on until the plan is done or a rule ends it.
     pub(crate) fn go(&mut self, plan: Plan, watch: &(dyn Fn(Event<'_>) + Sync)) -> anyhow::Result<Report> {
-        let checker =
-            Verifying { verifier: &self.shop.verifier, problem: &self.problem, hardware: self.settings.goal.hardware };
+        let checker = Verifying {
+            verifier: &self.shop.verifier,
+            problem: &self.problem,
+            hardware: self.settings.goal.hardware,
+            on_gpu: self.shop.options.device != Device::Cpu,
+        };
         let run = Run {
             problem: Path::new(self.problem_path.as_str()),
             text: &self.text,

@@ -2,6 +2,9 @@
 //!
 //! Medians, because a time has a floor and a long tail; bootstrap intervals (Efron 1979, percentile method), because
 //! nothing is known about the distribution. The draws have a fixed seed: equal times give an equal answer.
+//!
+//! Times of one preparation share what is new in the next: where memory lies, how the device's clocks stand. Resampling them
+//! does not show that, so that intervals are widened by a scatter that was measured between preparations.
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -11,6 +14,9 @@ use tilewright_contract::Estimate;
 const RESAMPLES: usize = 1000;
 /// Share of resamples on each side of an interval.
 const TAIL: f64 = 0.025;
+
+/// Standard deviations of a normal distribution within which 95 % lie, on each side of the mean.
+const NORMAL: f64 = 1.96;
 
 /// Half the width of the median's 95 % interval as a share of the median. By the ranks between which the median lies
 /// (Conover, Practical Nonparametric Statistics, 3.2): one sort, cheap enough to be asked after every block of calls.
@@ -52,6 +58,26 @@ pub fn speedup(baseline: &[f64], times: &[f64]) -> Option<Estimate> {
         .filter_map(|_| Some(median(&resample(baseline, &mut rng))? / median(&resample(times, &mut rng))?));
     let (low, high) = interval(quotients.collect())?;
     Some(Estimate { value, low, high })
+}
+
+/// The same with what differs from one preparation to the next: `scatter` is its standard deviation as a share of the
+/// value. Half-widths add as independent errors do, on the scale of logarithms, where a share is a difference.
+pub fn widen(found: Estimate, scatter: f64) -> Estimate {
+    let Estimate { value, low, high } = found;
+    if value <= 0.0 || low <= 0.0 {
+        return found;
+    }
+    let reach = |end: f64| (end / value).ln().hypot(NORMAL * scatter);
+    Estimate { value, low: value * (-reach(low)).exp(), high: value * reach(high).exp() }
+}
+
+/// The standard deviation of some figures as a share, on the scale of logarithms; none of less than two.
+pub fn scatter(figures: &[f64]) -> Option<f64> {
+    let logs: Vec<f64> = figures.iter().map(|figure| figure.ln()).collect();
+    let count = logs.len() as f64;
+    let mean = logs.iter().sum::<f64>() / count;
+    let squares: f64 = logs.iter().map(|log| (log - mean) * (log - mean)).sum();
+    (logs.len() > 1).then(|| (squares / (count - 1.0)).sqrt())
 }
 
 fn resample(times: &[f64], rng: &mut impl Rng) -> Vec<f64> {
@@ -109,6 +135,47 @@ mod tests {
         assert!(slow.high < 1.0, "{slow:?}");
     }
 
+    /// Verdicts whose preparations scatter by `scatter` around a time, with 0.2 % of noise within each.
+    fn verdicts(us: f64, scatter: f64, rng: &mut ChaCha8Rng) -> Estimate {
+        // Twelve uniform numbers add up to a normal one.
+        let normal = (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
+        let us = us * (scatter * normal).exp();
+        let times: Vec<f64> = (0..20).map(|_| us * (1.0 + 0.002 * rng.random::<f64>())).collect();
+        widen(estimate(&times).unwrap(), scatter)
+    }
+
+    /// Of equal candidates, few are told apart; without the scatter between preparations, most would be. A 2 % slower one
+    /// is told apart nearly always while preparations scatter by 0.2 %, and a 5 % slower one while they do by 0.5 %.
+    #[test]
+    fn equal_candidates_are_not_told_apart_and_slower_ones_are() {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let mut apart = |slower: f64, scatter: f64| {
+            let found = (0..100).filter(|_| {
+                let (a, b) = (verdicts(50.0, scatter, &mut rng), verdicts(50.0 * slower, scatter, &mut rng));
+                a.high < b.low || b.high < a.low
+            });
+            found.count() as f64 / 100.0
+        };
+        for scatter in [0.002, 0.01] {
+            let share = apart(1.0, scatter);
+            assert!(share < 0.05, "{scatter}: {share}");
+        }
+        for (slower, scatter) in [(1.02, 0.002), (1.05, 0.005)] {
+            let share = apart(slower, scatter);
+            assert!(share > 0.95, "{slower} {scatter}: {share}");
+        }
+    }
+
+    #[test]
+    fn scatter_is_a_share() {
+        assert_eq!(scatter(&[5.0]), None);
+        assert_eq!(scatter(&[5.0, 5.0, 5.0]), Some(0.0));
+        // Two figures that differ by d have a standard deviation of d over the root of 2.
+        let found = scatter(&[100.0, 101.0]).unwrap();
+        assert!((found - 1.01f64.ln() / 2f64.sqrt()).abs() < 1e-12);
+        assert!((scatter(&[1.0, 1.01]).unwrap() - found).abs() < 1e-12);
+    }
+
     /// The ranks say about what the resamples say.
     #[test]
     fn the_quick_spread_is_that_of_the_interval() {
@@ -130,6 +197,20 @@ mod tests {
             let above = times.iter().filter(|&&time| time > found.value).count();
             prop_assert!(below * 2 <= times.len() && above * 2 <= times.len());
             prop_assert!(found.low <= found.value && found.value <= found.high);
+        }
+
+        /// Wider the more preparations scatter, around the same value; unchanged where they do not.
+        #[test]
+        fn widening_widens(
+            times in prop::collection::vec(1f64..100.0, 1..50),
+            (a, b) in (0f64..0.1, 0f64..0.1),
+        ) {
+            let found = estimate(&times).unwrap();
+            let (less, more) = (widen(found, a.min(b)), widen(found, a.max(b)));
+            prop_assert!(more.low <= less.low && less.high <= more.high && more.value == found.value);
+            prop_assert!(less.low <= found.low * (1.0 + 1e-12) && found.high <= less.high * (1.0 + 1e-12));
+            let same = widen(found, 0.0);
+            prop_assert!((same.low / found.low - 1.0).abs() < 1e-9 && (same.high / found.high - 1.0).abs() < 1e-9);
         }
 
         /// Speedup does not depend on the unit, and is the inverse the other way round.

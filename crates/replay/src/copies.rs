@@ -15,6 +15,11 @@ const MAX_AXES: usize = OUTER + 2;
 const MAX_ELEMENTS: u64 = 1 << 30;
 /// Launches of one copy at most.
 const MAX_PIECES: usize = 4096;
+/// Elements of a copy in one row that are worth two launches.
+const LONG: u64 = 1 << 20;
+/// Programs that keep a device busy, and the fewest elements that one is worth.
+const BUSY: u64 = 1024;
+const SMALL: u64 = 512;
 /// Elements of one program where each finds its own place.
 const BLOCK: u64 = 1024;
 /// Share of a tile's lanes that must have something to do.
@@ -78,6 +83,17 @@ type Piece = (Vec<Axis>, (i64, i64));
 /// Cuts a copy along its outermost axis until a launch can do each piece. Offsets are in bytes.
 fn split(axes: Vec<Axis>, at: (i64, i64), dtypes: (Dtype, Dtype), pieces: &mut Vec<Piece>) -> Result<(), String> {
     let numel: u64 = axes.iter().map(|axis| axis.extent).product();
+    // A tail that is not even would keep the compiler from moving 16 bytes at once.
+    if let [Axis { extent, src: 1, dst: 1 }] = axes[..]
+        && extent > LONG
+        && extent % 16 != 0
+    {
+        let even = extent / 16 * 16;
+        let part = |extent| vec![Axis { extent, src: 1, dst: 1 }].into_iter().filter(|axis| axis.extent > 1).collect();
+        let behind = |at: i64, dtype: Dtype| at + even as i64 * dtype.size() as i64;
+        split(part(even), at, dtypes, pieces)?;
+        return split(part(extent - even), (behind(at.0, dtypes.0), behind(at.1, dtypes.1)), dtypes, pieces);
+    }
     let Some((&first, rest)) = axes.split_first().filter(|_| axes.len() > MAX_AXES || numel > MAX_ELEMENTS) else {
         pieces.push((axes, at));
         return if pieces.len() <= MAX_PIECES { Ok(()) } else { Err(format!("a copy in over {MAX_PIECES} pieces")) };
@@ -125,13 +141,17 @@ fn tiles(axes: &[Axis], at: (i64, i64), dtypes: (Dtype, Dtype)) -> Option<CopyLa
     if outer.len() > OUTER {
         return None;
     }
-    let total = match dtypes.0.size().max(dtypes.1.size()) {
+    let mut total = match dtypes.0.size().max(dtypes.1.size()) {
         1 | 2 => 4096,
         4 => 2048,
         _ => 1024,
     };
+    let numel: u64 = axes.iter().map(|axis| axis.extent).product();
+    while total > SMALL && numel / total < BUSY {
+        total /= 2;
+    }
     let (rows, cols) = if across.is_some() {
-        let side = if total == 4096 { 64 } else { 32 };
+        let side = if total >= 4096 { 64 } else { 32 };
         let cols = side.min(col.extent.next_power_of_two());
         let rows = (total / cols).min(row.extent.next_power_of_two());
         (rows, (total / rows).min(col.extent.next_power_of_two()))
@@ -403,6 +423,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         /// Each element is moved once, from its place to its place, and what the compiler is told is so.
         #[test]
         fn every_element_finds_its_place(
@@ -430,6 +452,16 @@ mod tests {
         let dst = View::contiguous(Dtype::F32, &shape);
         check(&view(Dtype::F32, &shape, &order, 0, None), &dst);
         assert_eq!(copy_launches(&view(Dtype::F32, &shape, &order, 0, None), &dst).unwrap().len(), 6);
+    }
+
+    #[test]
+    fn an_uneven_tail_is_copied_by_itself() {
+        let view = View::contiguous(Dtype::F16, &[LONG + 19]);
+        let launches = copy_launches(&view, &view).unwrap();
+        let extents: Vec<i64> = launches.iter().map(|launch| launch.values[1]).collect();
+        assert_eq!(extents, [i64::try_from(LONG + 16).unwrap(), 3]);
+        assert_eq!((launches[1].src, launches[1].dst), (2 * (LONG + 16), 2 * (LONG + 16)));
+        assert!(launches[0].spec.attrs.len() > launches[1].spec.attrs.len());
     }
 
     #[test]

@@ -48,7 +48,10 @@ impl Verifier {
                 let (device, driver) = identity.unwrap_or_default();
                 let measured_at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
                 let (matmul, host) = (rates.matmul, rates.host);
-                let limits = DeviceLimits { device, driver, software, measured_at, copy, cache_bytes, matmul, host };
+                let scatter = rates.medians.values().filter_map(|medians| tilewright_clock::scatter(medians));
+                let scatter = scatter.fold(0.0, f64::max);
+                let limits =
+                    DeviceLimits { device, driver, software, measured_at, copy, cache_bytes, matmul, scatter, host };
                 // Without the file they are measured again next time.
                 let _ = path.map(|path| write(&path, &limits));
                 limits
@@ -137,6 +140,7 @@ mod tests {
             copy: 4e12,
             cache_bytes: 60 << 20,
             matmul: [("float16".to_owned(), 7e14), ("float32".to_owned(), 5e13)].into(),
+            scatter: 0.002,
             host: HostCosts { module: 1.0, launch: 10.0, step: 2.0 },
         }
     }

@@ -9,14 +9,17 @@ Questions and answers:
 - `{"work": null}`: `{"flops": int, "bytes": int, "least": {"read": int, "written": int, "flops": int}}`, of one call:
   floating operations of its matrix products, convolutions and attentions; bytes of its inputs, weights and outputs,
   each counted once; and what of that no program can leave out (see `least_work`).
-- `{"rates": null}`: `{"matmul": {DTYPE: float}, "host": {"module", "launch", "step": float}}`, operations a second of a
-  large matrix product, and what Python's part of a call costs in microseconds (see `host_costs`).
+- `{"rates": null}`: `{"matmul": {DTYPE: float}, "medians": {NAME: [float]}, "host": {"module", "launch", "step":
+  float}}`, operations a second of a large matrix product; median microseconds of the same call, each in fresh memory;
+  and what Python's part of a call costs in microseconds (see `host_costs`).
 
 The module runs with torch's own defaults, but without TF32: a candidate must reach the precision of the dtypes as well.
 """
 
 from __future__ import annotations
 
+import functools
+import random
 import statistics
 import time
 from collections.abc import Callable
@@ -28,7 +31,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from tilewright.cell import oracle_reference as reference
 from tilewright.cell.direct import buffer_dtypes, load_state
-from tilewright.cell.host_costs import end_to_end, host_costs
+from tilewright.cell.host_costs import end_to_end, host_costs, nothing_kernel
 from tilewright.cell.least_work import least_work
 from tilewright.cell.oracle_problem import load, read_source
 from tilewright.cell.oracle_values import decode
@@ -40,6 +43,10 @@ BASELINES: dict[str, Callable[[torch.nn.Module], Callable[..., Any]]] = {
 }
 SETS = 3
 """Sets of inputs that calls take in turn: as many as candidates are timed on (`verify/timing.rs`)."""
+PREPARATIONS = 10
+"""Times that a call is prepared anew, to see what that changes."""
+NOTHING_CALLS = 61
+"""Calls of the kernel that does nothing."""
 WARM_UP = 3
 """Calls before a graph is recorded: compiling, workspaces, choices of algorithms."""
 FLUSH_FACTOR = 2
@@ -92,7 +99,8 @@ class Subject:
             case {"work": None}:
                 return self.work()
             case {"rates": None}:
-                return {"matmul": matmul_rates(self.device), "host": host_costs(self.device)}
+                rates, host = matmul_rates(self.device), host_costs(self.device)
+                return {"matmul": rates, "medians": self.medians(), "host": host}
             case _:
                 raise ValueError(f"an unknown question: {question}")
 
@@ -143,12 +151,33 @@ class Subject:
         return [start.elapsed_time(end) * 1e3 for start, end in events]
 
     def nothing(self) -> float:
-        """What events measure around a kernel that does next to nothing: the cost of measuring."""
+        """What events measure around a kernel that does nothing: the cost of measuring."""
         one = torch.zeros(1, device=self.device)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            one.fill_(1.0)
-        return statistics.median(self.time(graph.replay, 21))
+        graph = recorded(lambda: nothing_kernel[(1,)](one))
+        self.time(graph.replay, NOTHING_CALLS)
+        return statistics.median(self.time(graph.replay, NOTHING_CALLS))
+
+    @torch.no_grad()
+    def medians(self) -> dict[str, list[float]]:
+        """How much the time of a call depends on where its memory lies: medians of two calls, each in fresh memory."""
+        found: dict[str, list[float]] = {"product": [], "addition": []}
+        rng = random.Random(0)
+        gaps = []
+        for _ in range(PREPARATIONS):
+            # Memory that is held meanwhile, so that each time other addresses are given out.
+            gaps.append(torch.empty(rng.randrange(1, 32) << 20, dtype=torch.uint8, device=self.device))
+            a, b, c = (torch.randn(2048, 2048, device=self.device).half() for _ in range(3))
+            x, y, z = (torch.randn(4 << 20, device=self.device) for _ in range(3))
+            for name, call in (
+                ("product", functools.partial(torch.mm, a, b, out=c)),
+                ("addition", functools.partial(torch.add, x, y, out=z)),
+            ):
+                graph = recorded(call)
+                self.time(graph.replay, 5)
+                found[name].append(statistics.median(self.time(graph.replay, 61)))
+            del a, b, c, x, y, z, call, graph
+            torch.cuda.empty_cache()
+        return found
 
     @torch.no_grad()
     def work(self) -> dict[str, Any]:
@@ -165,6 +194,16 @@ class Subject:
         self.restore(0)
         least = least_work(lambda: self.model(*self.args), tensors)
         return {"flops": counter.get_total_flops(), "bytes": sum(storages.values()), "least": least}
+
+
+def recorded(call: Callable[[], Any]) -> torch.cuda.CUDAGraph:
+    """A call as a graph."""
+    call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    return graph
 
 
 def set_defaults() -> None:

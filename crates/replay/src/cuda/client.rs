@@ -345,9 +345,17 @@ fn fault(failure: Failure) -> Fault {
         "CUDA_ERROR_MISALIGNED_ADDRESS" => FaultKind::Misaligned,
         "CUDA_ERROR_OUT_OF_MEMORY" => FaultKind::OutOfMemory,
         "CUDA_ERROR_LAUNCH_TIMEOUT" => FaultKind::Timeout,
-        "CUDA_ERROR_INVALID_VALUE" | "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES" => FaultKind::Launch,
         REFUSED => FaultKind::Refused,
-        "CUDA_ERROR_ASSERT" | "CUDA_ERROR_ILLEGAL_INSTRUCTION" | "CUDA_ERROR_LAUNCH_FAILED" => FaultKind::Trap,
+        "CUDA_ERROR_INVALID_VALUE"
+        | "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"
+        | "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"
+        | "CUDA_ERROR_INVALID_CLUSTER_SIZE" => FaultKind::Launch,
+        "CUDA_ERROR_ASSERT"
+        | "CUDA_ERROR_ILLEGAL_INSTRUCTION"
+        | "CUDA_ERROR_INVALID_PC"
+        | "CUDA_ERROR_INVALID_ADDRESS_SPACE"
+        | "CUDA_ERROR_HARDWARE_STACK_ERROR"
+        | "CUDA_ERROR_LAUNCH_FAILED" => FaultKind::Trap,
         _ => FaultKind::Infrastructure,
     };
     Fault { kind, message: format!("{}: {}", failure.what, failure.code), line: failure.line }

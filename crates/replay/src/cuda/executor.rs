@@ -37,13 +37,21 @@ struct Executor {
     context: Context,
     modules: Modules,
     clock: Option<Clock>,
+    /// What events measure around a kernel that does nothing: once for all programs, so that it is the same for all.
+    nothing_us: Option<f64>,
     /// What the last run left behind, if somebody is to look at it.
     kept: Option<Arena>,
 }
 
 impl Executor {
     fn new(ordinal: usize) -> Result<Self> {
-        Ok(Self { context: Context::new(ordinal)?, modules: Modules::default(), clock: None, kept: None })
+        Ok(Self {
+            context: Context::new(ordinal)?,
+            modules: Modules::default(),
+            clock: None,
+            nothing_us: None,
+            kept: None,
+        })
     }
 
     fn answer(&mut self, request: Request, blobs: &[Vec<u8>]) -> Result<(Response, Vec<Vec<u8>>)> {
@@ -59,8 +67,9 @@ impl Executor {
             }
             Request::Prepare(prepare) => {
                 (self.clock, self.kept) = (None, None);
-                let (clock, first) = Clock::new(&self.context, &mut self.modules, *prepare, blobs)?;
+                let (clock, first) = Clock::new(&self.context, &mut self.modules, *prepare, blobs, self.nothing_us)?;
                 self.clock = Some(clock);
+                self.nothing_us = Some(first.nothing_us);
                 let FirstCalls { results, digests, guard, nothing_us } = first;
                 Ok((Response::Prepared { guard, digests, nothing_us }, results))
             }

@@ -28,7 +28,7 @@ impl Modules {
         if self.0.len() >= MODULES {
             self.0.clear();
         }
-        let function = Rc::new(Function::load(image, &spec.entry, spec.shared)?);
+        let function = Rc::new(Function::load(image, &spec.entry, spec.shared, spec.options.num_ctas)?);
         self.0.insert(digest, function.clone());
         Ok(function)
     }
@@ -102,6 +102,7 @@ impl Kernel {
             shared: self.spec.shared,
             ctas,
             cooperative: self.spec.options.launch_cooperative_grid,
+            dependent: self.spec.options.launch_pdl,
         };
         self.function.launch(context, &shape, &values)
     }

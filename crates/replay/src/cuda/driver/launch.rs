@@ -10,6 +10,9 @@ use super::{Context, Result, check};
 use crate::program::TensorMap;
 use crate::wire::Failure;
 
+/// Thread blocks in a cluster that every device with clusters can launch.
+const PORTABLE_CLUSTER: u32 = 8;
+
 /// A loaded cubin and its entry point.
 pub(in crate::cuda) struct Function {
     module: sys::CUmodule,
@@ -17,7 +20,8 @@ pub(in crate::cuda) struct Function {
 }
 
 impl Function {
-    pub(in crate::cuda) fn load(image: &[u8], entry: &str, shared: u32) -> Result<Self> {
+    /// With `ctas` thread blocks in a cluster.
+    pub(in crate::cuda) fn load(image: &[u8], entry: &str, shared: u32, ctas: u32) -> Result<Self> {
         let name = CString::new(entry).map_err(|_| Failure {
             code: "NAME".into(),
             what: "a kernel name with a NUL".into(),
@@ -32,6 +36,10 @@ impl Function {
             let opt_in = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             if shared > 48 * 1024 {
                 check(sys::cuFuncSetAttribute(function, opt_in, shared as i32), "cuFuncSetAttribute")?;
+            }
+            if ctas > PORTABLE_CLUSTER {
+                let allowed = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+                check(sys::cuFuncSetAttribute(function, allowed, 1), "cuFuncSetAttribute")?;
             }
         }
         Ok(Self { module, function })
@@ -129,6 +137,8 @@ pub(in crate::cuda) struct Shape {
     pub(in crate::cuda) shared: u32,
     pub(in crate::cuda) ctas: u32,
     pub(in crate::cuda) cooperative: bool,
+    /// It may start before the launch before it has ended: the kernel waits where it must.
+    pub(in crate::cuda) dependent: bool,
 }
 
 impl Shape {
@@ -144,6 +154,15 @@ impl Shape {
         if self.ctas > 1 {
             add(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &|value| {
                 value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: self.ctas, y: 1, z: 1 };
+            });
+            add(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, &|value| {
+                value.clusterSchedulingPolicyPreference =
+                    sys::CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_SPREAD;
+            });
+        }
+        if self.dependent {
+            add(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, &|value| {
+                value.programmaticStreamSerializationAllowed = 1;
             });
         }
         if self.cooperative {

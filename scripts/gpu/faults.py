@@ -171,6 +171,8 @@ def program(size: int) -> dict[str, Any]:
         "Run": {
             "program": {"buffers": [size], "kernels": [kernel], "ops": [launch]},
             "contents": [None],
+            "handles": [],
+            "lend": False,
             "poison": 255,
             "read_back": [],
         }

@@ -41,6 +41,17 @@ pub(crate) enum Request {
     Probe,
 }
 
+impl Request {
+    /// Whether the answer depends on what earlier requests left in the process.
+    pub(crate) fn needs_more(&self) -> bool {
+        match self {
+            Self::Time { .. } => true,
+            Self::Run { contents, .. } => contents.iter().flatten().any(|content| matches!(content, Content::Kept)),
+            Self::Forget | Self::Prepare(_) | Self::CopyRate | Self::Probe => false,
+        }
+    }
+}
+
 /// Where the first contents of a buffer come from.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum Content {

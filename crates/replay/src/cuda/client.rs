@@ -229,16 +229,16 @@ impl CudaDevice {
             // The process has answered its last, or hangs: its context is gone.
             self.process = None;
             let again = match fault.kind {
-                // The deadline has passed.
-                FaultKind::Timeout => false,
+                // The deadline has passed; the driver would refuse again.
+                FaultKind::Timeout | FaultKind::Refused => false,
                 FaultKind::Lost | FaultKind::Infrastructure => {
                     losses += 1;
                     losses <= RESTARTS
                 }
                 _ => !fresh,
             };
-            // What was prepared went with the process: the caller has to begin anew.
-            if !again || matches!(request, Request::Time { .. }) {
+            // What was prepared or kept went with the process: the caller has to begin anew.
+            if !again || request.needs_more() {
                 return Err(fault);
             }
             tracing::warn!(%fault, "the executor is replaced, and asked again");

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::program::Program;
+use crate::wire::Content;
 
 /// Names the folder with the script, one word a line, each taken by one request of whatever process; none left: `ok`.
 const FOLDER: &str = "TILEWRIGHT_FAKE_EXECUTOR";
@@ -30,8 +31,8 @@ fn fake_executor() {
             "hang" => loop {
                 std::thread::park();
             },
-            "guard" => Response::Ran { guard: Some(0) },
-            "ok" => Response::Ran { guard: None },
+            "guard" => Response::Ran { guard: Some(0), loan: None },
+            "ok" => Response::Ran { guard: None, loan: None },
             code => failed(code),
         };
         let last = matches!(response, Response::Failed(_));
@@ -73,10 +74,11 @@ fn device(script: &[&str]) -> (CudaDevice, std::path::PathBuf) {
 /// One request; its answer holds what it sent.
 fn ask(device: &mut CudaDevice, content: u8, seconds: u64) -> Result<Option<usize>, Fault> {
     let program = Program { buffers: vec![1], kernels: Vec::new(), ops: Vec::new() };
-    let request = Request::Run { program, contents: vec![Some(0)], poison: 0, read_back: vec![0] };
+    let contents = vec![Some(Content::Blob(0))];
+    let request = Request::Run { program, contents, handles: Vec::new(), poison: 0, read_back: vec![0], lend: false };
     let deadline = Instant::now() + Duration::from_secs(seconds);
     match device.exchange(&request, &[vec![content]], Some(deadline))? {
-        (Response::Ran { guard }, blobs) => {
+        (Response::Ran { guard, .. }, blobs) => {
             assert_eq!(blobs, [vec![content]]);
             Ok(guard)
         }
@@ -114,6 +116,19 @@ fn a_fault_counts_in_a_fresh_process() {
         assert_eq!(ask(&mut device, 1, 60), Ok(None));
         assert_eq!(ask(&mut device, 2, 60).map_err(|fault| fault.kind), wanted, "{script:?}");
     }
+}
+
+/// What an earlier request left in a process is gone with it: such a request is not asked again by itself.
+#[test]
+fn who_needs_what_was_kept_begins_anew() {
+    let (mut device, _) = device(&["ok", "die", "ok"]);
+    assert_eq!(ask(&mut device, 1, 60), Ok(None));
+    let program = Program { buffers: vec![1], kernels: Vec::new(), ops: Vec::new() };
+    let contents = vec![Some(Content::Kept)];
+    let (handles, read_back) = (Vec::new(), Vec::new());
+    let request = Request::Run { program, contents, handles, poison: 0, read_back, lend: true };
+    assert_eq!(device.exchange(&request, &[], None).unwrap_err().kind, FaultKind::Lost);
+    assert_eq!(ask(&mut device, 2, 60), Ok(None));
 }
 
 #[test]

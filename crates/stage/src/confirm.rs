@@ -23,16 +23,17 @@ pub struct ConfirmRequest<'a> {
     pub trial: &'a Trial,
     /// The oracle's data, which the candidate does not get to see.
     pub data: &'a DataFile,
-    /// The recording library.
+    /// The recording library, under which linkers find it.
     pub library: &'a Path,
-    /// What the process must be able to read so as to load it.
+    /// What the process must be able to read so as to link with it.
     pub files: &'a [PathBuf],
     /// The recorder's end of its channel. All copies of it are closed when the job is over.
     pub channel: OwnedFd,
 }
 
 impl Stage {
-    /// Runs a candidate's file unmodified on the first call of a trial, on a real device. Hostile: all that is known of
+    /// Of stages that load the recording library before all others ([`Stage::preloading`]): runs a candidate's file
+    /// unmodified on the first call of a trial, on a real device. Hostile: all that is known of
     /// the run afterwards is in the recording.
     ///
     /// [`StageError::Candidate`] of kind `no-device` where nothing can be recorded.

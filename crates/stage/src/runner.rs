@@ -18,6 +18,12 @@ pub trait Runner: Send + Sync {
 
     /// Versions of torch and Triton on the other side. Compiled kernels are kept under them.
     fn versions(&self) -> (String, String);
+
+    /// Another runner of the same kind, whose jobs have a library loaded before all others.
+    fn preloading(&self, library: &Path) -> Result<Arc<dyn Runner>, CellError> {
+        let why = format!("it cannot load {} before others", library.display());
+        Err(CellError::Refused { kind: "recorded".into(), why })
+    }
 }
 
 impl Runner for Zygote {
@@ -28,6 +34,10 @@ impl Runner for Zygote {
     fn versions(&self) -> (String, String) {
         let versions = Zygote::versions(self);
         (versions.torch, versions.triton)
+    }
+
+    fn preloading(&self, library: &Path) -> Result<Arc<dyn Runner>, CellError> {
+        Ok(Arc::new(Zygote::preloading(self, library.to_owned())?))
     }
 }
 
@@ -58,6 +68,11 @@ impl Stage {
     pub fn new(runner: Arc<dyn Runner>, cache: Cache, options: StageOptions) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
         Self { runner, cache, options, cores: Arc::new(Permits::new(cores)) }
+    }
+
+    /// The same stages over another runner, whose jobs have a library loaded before all others. Takes seconds.
+    pub fn preloading(&self, library: &Path) -> Result<Self, StageError> {
+        Ok(Self { runner: self.runner.preloading(library)?, ..self.clone() })
     }
 
     /// Where compiled kernels are kept.

@@ -24,6 +24,10 @@ struct Counted {
 }
 
 impl Runner for Counted {
+    fn preloading(&self, library: &Path) -> Result<Arc<dyn Runner>, CellError> {
+        Ok(Arc::new(ZYGOTE.preloading(library.to_owned())?))
+    }
+
     fn run(&self, job: &Job) -> Result<Outcome, CellError> {
         self.jobs.fetch_add(1, Ordering::Relaxed);
         ZYGOTE.run(job)
@@ -314,19 +318,26 @@ fn direct_runs_a_file_on_the_trials_data_and_sees_no_expected_output() {
     assert_eq!(failure(ask(&class, "cpu").unwrap_err()).kind, "exception");
 }
 
-/// Runs a file in front of a driver that can do nothing, with torch on the CPU in a device's place.
-fn record(source: &str) -> (Result<(), StageError>, Result<Recording, ChannelError>) {
-    let fixture = Fixture::new();
-    let request = fixture.problem(PROBLEM);
-    let oracle = fixture.stage.oracle(&request).unwrap();
+/// A recording library in front of a driver that can do nothing, and stages whose jobs have it.
+static RECORDER: LazyLock<(Library, Stage)> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     let (code, driver) = (folder.path().join("driver.c"), folder.path().join("driver.so"));
     std::fs::write(&code, "int cuInit(unsigned flags) { return 0; }").unwrap();
     let compiled = Command::new("cc").args(["-shared", "-fPIC"]).arg(&code).arg("-o").arg(&driver).status().unwrap();
     assert!(compiled.success());
     let library = Library::new(&driver).unwrap();
+    let stage = Fixture::new().stage.preloading(&library.path()).unwrap();
+    (library, stage)
+});
+
+/// Runs a file with torch on the CPU in a device's place.
+fn record(source: &str) -> (Result<(), StageError>, Result<Recording, ChannelError>) {
+    let fixture = Fixture::new();
+    let request = fixture.problem(PROBLEM);
+    let oracle = fixture.stage.oracle(&request).unwrap();
+    let (library, stage) = &*RECORDER;
     let (channel, listener) = listen(1 << 20).unwrap();
-    let outcome = fixture.stage.confirm(ConfirmRequest {
+    let outcome = stage.confirm(ConfirmRequest {
         source,
         signature: &oracle.cases[0].signature,
         device: "cpu".into(),

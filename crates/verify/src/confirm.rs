@@ -1,11 +1,12 @@
 //! `--confirm`: the candidate's file runs unmodified on real tensors, and what reaches the driver must be the plan.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, OnceLock};
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
 
 use tilewright_confirm::{Confirmed, Difference, Expected, Library, Uploads, compare, find_driver, listen, mixtures};
 use tilewright_contract::{OracleCase, Trial, VerdictKind};
-use tilewright_stage::{ConfirmRequest, StageError};
+use tilewright_stage::{ConfirmRequest, Stage, StageError};
 
 use crate::build::Build;
 use crate::draft::{Draft, Stop};
@@ -41,6 +42,8 @@ pub(crate) fn confirm(
     let Some(case) = oracle.data.cases.first() else { return Ok(()) };
     let Some(trial) = case.trials.first() else { return Ok(()) };
     let Some(seat) = &candidate.seat else { return Ok(()) };
+    // Before the turn: it takes seconds.
+    draft.stage("recorder", || recorder(verifier).map(drop))?;
     let beside = || seat.lane.beside(|| run(verifier, candidate, build, oracle, (case, trial)));
     let confirmed = draft.stage("confirm", beside)?;
     draft.note(format!(
@@ -57,12 +60,12 @@ fn run(
     oracle: &OracleSet,
     (case, trial): (&OracleCase, &Trial),
 ) -> Result<Confirmed, Stop> {
-    let library = library()?;
+    let recorder = recorder(verifier)?;
     let plans = plans(build)?;
     let uploads = uploads(oracle, case, trial)?;
     let (channel, listener) =
         listen(RECORDS).map_err(|error| Stop::infrastructure(format!("failed to open a channel: {error}")))?;
-    let outcome = verifier.stage.confirm(ConfirmRequest {
+    let outcome = recorder.stage.confirm(ConfirmRequest {
         source: verifier.confirmed_file.as_ref().unwrap_or(&candidate.source),
         signature: &case.signature,
         device: candidate
@@ -71,11 +74,14 @@ fn run(
             .map_or_else(|| verifier.options.device.to_string(), |seat| seat.lane.to_string()),
         trial,
         data: &oracle.file,
-        library: &library.path(),
-        files: &library.files(),
+        library: &recorder.library.path(),
+        files: &recorder.library.files(),
         channel,
     });
     let recording = listener.finish();
+    if let (Some(folder), Ok(recording)) = (&verifier.options.keep, &recording) {
+        keep(folder, recording)?;
+    }
     outcome.map_err(unfinished)?;
     let recording = recording.map_err(|error| {
         Stop::new(VerdictKind::Rejected, "forged-recording", format!("the recording of the run is broken: {error}"))
@@ -86,23 +92,41 @@ fn run(
     })
 }
 
+/// Writes the records, images without their bytes, for inspection.
+fn keep(folder: &Path, recording: &Recording) -> Result<(), Stop> {
+    let without_bytes = |record: &Record| match record {
+        Record::Image { number, .. } => Record::Image { number: *number, bytes: Vec::new() },
+        record => record.clone(),
+    };
+    let records: Vec<Record> = recording.records.iter().map(without_bytes).collect();
+    let written = serde_json::to_vec(&records)
+        .map_err(std::io::Error::from)
+        .and_then(|text| std::fs::write(folder.join("recording.json"), text));
+    written.map_err(|error| Stop::infrastructure(format!("failed to keep the recording: {error}")))
+}
+
 fn other(message: String) -> Stop {
     Stop::new(VerdictKind::Rejected, "plan-is-not-the-file", message)
         .help("let forward do the same on every kind of tensor: launch the kernels that the trace sees, and no more")
 }
 
-/// The library in front of the driver, made once.
-fn library() -> Result<&'static Library, Stop> {
-    static LIBRARY: OnceLock<Library> = OnceLock::new();
-    static MAKING: Mutex<()> = Mutex::new(());
-    let _making = MAKING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some(library) = LIBRARY.get() {
-        return Ok(library);
+/// The library in front of the driver, and stages whose jobs have it.
+pub(crate) struct Recorder {
+    library: Library,
+    stage: Stage,
+}
+
+/// Made when it is first needed: it takes a second Python.
+fn recorder(verifier: &Verifier) -> Result<Arc<Recorder>, Stop> {
+    let mut made = verifier.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(recorder) = made.as_ref() {
+        return Ok(recorder.clone());
     }
     let driver = find_driver().ok_or_else(|| Stop::infrastructure("found no CUDA driver (libcuda.so.1)"))?;
     let library = Library::new(&driver)
         .map_err(|error| Stop::infrastructure(format!("failed to put the recorder in place: {error}")))?;
-    Ok(LIBRARY.get_or_init(|| library))
+    let stage = verifier.stage.preloading(&library.path())?;
+    Ok(made.insert(Arc::new(Recorder { library, stage })).clone())
 }
 
 /// Every plan of the problem's own case that the file may have on this device: one for each configuration of an

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tilewright_contract::{Finding, Opinion, OracleCase, Reason, Tier, Trial, Verdict, VerdictKind};
@@ -38,6 +38,8 @@ pub struct Verifier {
     reviewer: Option<Reviewer>,
     /// The text of a file that is confirmed in the place of each candidate.
     pub(crate) confirmed_file: Option<String>,
+    /// Records runs of unmodified files, once one is to be recorded.
+    pub(crate) recorder: Mutex<Option<Arc<confirm::Recorder>>>,
 }
 
 /// A candidate on its way through the stages.
@@ -72,7 +74,7 @@ impl Verifier {
             Device::Cpu => Vec::new(),
             Device::Cuda(ordinal) => vec![Lane::new(0, ordinal)],
         };
-        Self { stage, options, lanes, reviewer: None, confirmed_file: None }
+        Self { stage, options, lanes, reviewer: None, confirmed_file: None, recorder: Mutex::new(None) }
     }
 
     /// Uses these GPUs side by side, which are of the kind of the options' device. Oracles run on the first one.

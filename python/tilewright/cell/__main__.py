@@ -12,8 +12,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="tilewright.cell", description=__doc__)
     parser.add_argument("--control-fd", type=int, required=True, help="an open SOCK_SEQPACKET unix socket")
     parser.add_argument("--test-kind", action="append", default=[], metavar="KIND=FILE", help="a handler for tests")
+    parser.add_argument("--preload", metavar="FILE", help="a library to load before all others")
     arguments = parser.parse_args()
-    zygote.serve(arguments.control_fd, dict(kind.split("=", 1) for kind in arguments.test_kind))
+    test_kinds = dict(kind.split("=", 1) for kind in arguments.test_kind)
+    zygote.serve(arguments.control_fd, test_kinds, arguments.preload)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ Request: that of `direct` with one call, and `library`: the recording library, i
 descriptor `child.GIVEN_FD` is its channel. Response: `{}`, or an error document as of `direct`; what is known about the
 run is in the recording alone.
 
-The library is loaded before CUDA is, under the driver's name, so that torch's and Triton's calls pass through it. Marks
-divide the recording into phases (`PHASES`); the trusted side demands each once, in order.
+The zygote of this job loads the library before torch, under the driver's name, so that torch's and Triton's calls pass
+through it. Marks divide the recording into phases (`PHASES`); the trusted side demands each once, in order.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     """Handle one job; `scratch` is not used."""
     del scratch
     try:
-        mark = open_recorder(request["library"])
+        mark = open_recorder()
         show_toolchain(request["library"])
         mark("probe")
         probe(request["device"])
@@ -52,13 +52,11 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     return {}
 
 
-def open_recorder(path: str) -> Callable[[str], None]:
-    """Load the library, before any driver, and open its channel. The function marks the beginning of a phase."""
-    with open("/proc/self/maps") as maps:
-        loaded = sorted({line.split()[-1] for line in maps if "/libcuda.so" in line})
-    if loaded:
-        raise NoRecorder(f"the driver is loaded already: {', '.join(loaded)}")
-    library = ctypes.CDLL(path)
+def open_recorder() -> Callable[[str], None]:
+    """Open the channel of the library in front of the driver. The function marks the beginning of a phase."""
+    library = ctypes.CDLL("libcuda.so.1")
+    if not hasattr(library, "tilewright_open"):
+        raise NoRecorder("something loaded the driver before the recording library")
     if status := library.tilewright_open(GIVEN_FD):
         raise NoRecorder({1: "the recording library does not find the driver"}.get(status, "the channel is closed"))
     send = library.tilewright_mark

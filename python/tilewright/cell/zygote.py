@@ -7,6 +7,7 @@ each child's pidfd to the Rust side, and reports exits. When the control socket 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import glob
 import importlib
@@ -24,12 +25,15 @@ KINDS = ("oracle", "resident", "controls", "trace", "init", "ttir", "binary", "d
 """Job kinds; each is served by the module of this package with the same name."""
 
 
-def serve(control_fd: int, test_kinds: dict[str, str]) -> NoReturn:
-    """Import, warm up, say `ready` and serve. `test_kinds` maps further kinds to handler files."""
+def serve(control_fd: int, test_kinds: dict[str, str], preload: str | None = None) -> NoReturn:
+    """Import, warm up, say `ready` and serve. `test_kinds` maps further kinds to handler files; the library
+    `preload` is loaded before what the imports load."""
     started = time.monotonic()
     control = socket.socket(fileno=control_fd)
     control.set_inheritable(False)
     prepared = take_rights()
+    if preload is not None:
+        ctypes.CDLL(preload)
     handlers = load_handlers(test_kinds)
     threads = len(os.listdir("/proc/self/task"))
     if threads > 1:

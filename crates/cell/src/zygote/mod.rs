@@ -27,12 +27,14 @@ pub struct ZygoteOptions {
     pub start_timeout: Duration,
     /// Further job kinds for tests: (kind, handler file).
     pub test_kinds: Vec<(String, PathBuf)>,
+    /// A library that is loaded before all others; every job has it.
+    pub preload: Option<PathBuf>,
 }
 
 impl ZygoteOptions {
     /// Defaults for an interpreter.
     pub fn new(python: impl Into<PathBuf>) -> Self {
-        Self { python: python.into(), start_timeout: Duration::from_secs(120), test_kinds: Vec::new() }
+        Self { python: python.into(), start_timeout: Duration::from_secs(120), test_kinds: Vec::new(), preload: None }
     }
 }
 
@@ -177,6 +179,11 @@ impl Zygote {
         ControlGroup::sweep();
         let process = Process::start(&options)?;
         Ok(Self { options, process: Mutex::new(Arc::new(process)), numbers: AtomicU32::new(first_number()) })
+    }
+
+    /// Starts another zygote beside this one, which loads a library before all others.
+    pub fn preloading(&self, library: PathBuf) -> Result<Self, CellError> {
+        Self::start(ZygoteOptions { preload: Some(library), ..self.options.clone() })
     }
 
     /// Versions and job kinds of the Python side.

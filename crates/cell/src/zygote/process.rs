@@ -332,6 +332,9 @@ fn command(options: &ZygoteOptions, control: RawFd) -> Command {
     for (kind, file) in &options.test_kinds {
         command.arg("--test-kind").arg(format!("{kind}={}", file.display()));
     }
+    if let Some(library) = &options.preload {
+        command.arg("--preload").arg(library);
+    }
     command.env_clear().current_dir(Path::new("/"));
     command.envs(KEPT_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     // One thread: a process with several can neither be forked safely nor enter namespaces.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
-use tilewright_confirm::{Confirmed, Difference, Expected, Library, Uploads, compare, find_driver, listen, mixtures};
+use tilewright_confirm::{
+    Confirmed, Difference, Expected, Library, Record, Recording, Uploads, compare, find_driver, listen, mixtures,
+};
 use tilewright_contract::{OracleCase, Trial, VerdictKind};
 use tilewright_stage::{ConfirmRequest, Stage, StageError};
 

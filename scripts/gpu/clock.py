@@ -1,14 +1,16 @@
 """How well the clock repeats, agrees with other clocks and tells slower kernels: prints Markdown.
 
-    python3 scripts/gpu/clock.py BINARY [--runs 20] [--out DIR]
+    python3 scripts/gpu/clock.py BINARY [--runs 20] [--slow-runs 4] [--only PROBLEM ...] [--out DIR]
 
 Each problem of scripts/gpu/clock is verified many times, and so are variants that do the first 2 % or 5 % of their work
-twice. Beside that, the candidate is run here and timed by triton.testing.do_bench and by torch's profiler (the kernel's
-own time, with the cache flushed before each call).
+twice: told apart are, of equal ones, pairs, and of slower ones, those below the first equal one. Beside that, the
+candidate is run here and timed by triton.testing.do_bench and by torch's profiler (the kernel's own time, with the cache
+flushed before each call).
 """
 
 import argparse
 import importlib.util
+import itertools
 import json
 import statistics
 import subprocess
@@ -80,10 +82,10 @@ def main() -> None:
     options = parser.parse_args()
     print(
         "| problem | verdicts | device us | CV | speedup against eager | CV | 95 % in the first "
-        "| told from the plain one | warm us | do_bench | profiler |"
+        "| told apart | warm us | do_bench | profiler |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|")
-    log = []
+    log = (options.out / "clock.jsonl").open("w")
     for problem in sorted(p for p in HERE.glob("*.py") if not p.stem.endswith("_triton")):
         if options.only and problem.stem not in options.only:
             continue
@@ -106,15 +108,19 @@ def main() -> None:
             values = [speedup["value"] for speedup in speedups]
             first = plain[0]["timing"]["baselines"][0]["speedup"]
             apart = sum(speedup["high"] < first["low"] for speedup in speedups)
+            told = f"{apart} of {len(speedups)}"
+            if share == 0.0:
+                pairs = list(itertools.combinations(speedups, 2))
+                told = f"{sum(a['high'] < b['low'] or b['high'] < a['low'] for a, b in pairs)} of {len(pairs)} pairs"
             print(
                 f"| {problem.stem} {name} | {len(times)} | {statistics.median(times):.2f} | {variation(times):.2%} "
                 f"| {statistics.median(values):.4f} | {variation(values):.2%} "
-                f"| {speedups[0]['low']:.4f} to {speedups[0]['high']:.4f} | {apart} of {len(speedups)} "
+                f"| {speedups[0]['low']:.4f} to {speedups[0]['high']:.4f} | {told} "
                 f"| {found[0]['timing']['warm_us']['value']:.2f} | {bench:.2f} | {profiler:.2f} |",
                 flush=True,
             )
-            log += found
-    (options.out / "clock.jsonl").write_text("".join(json.dumps(v) + "\n" for v in log))
+            log.writelines(json.dumps(v) + "\n" for v in found)
+            log.flush()
 
 
 if __name__ == "__main__":

@@ -47,6 +47,26 @@ pub struct SharedRun {
     pub deadline: Option<Instant>,
 }
 
+impl SharedRun {
+    /// The same run with its handles at the end of these, which other runs use too.
+    pub fn after(mut self, handles: &mut Vec<Vec<u8>>) -> Self {
+        let mut at = |handle: &Vec<u8>| {
+            handles.iter().position(|known| known == handle).unwrap_or_else(|| {
+                handles.push(handle.clone());
+                handles.len() - 1
+            })
+        };
+        let places: Vec<usize> = self.handles.iter().map(&mut at).collect();
+        for source in self.contents.iter_mut().flatten() {
+            if let Source::Mapped { handle, .. } = source {
+                *handle = places[*handle];
+            }
+        }
+        self.handles.clone_from(handles);
+        self
+    }
+}
+
 /// Where the first contents of a buffer come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {

@@ -21,10 +21,12 @@ pub(crate) enum Request {
         /// Whether the memory is kept for another process to look at.
         lend: bool,
     },
-    /// Free the memory that was kept.
+    /// Free the memory that was kept, and what was prepared.
     Forget,
     /// Make a program ready to be timed, in place of the one before.
     Prepare(Box<Prepare>),
+    /// Run the prepared program once on a set of inputs, untimed, for another process to look at.
+    Play { set: usize },
     /// Time the prepared program.
     Time {
         calls: u32,
@@ -32,7 +34,7 @@ pub(crate) enum Request {
         cold: bool,
         /// Whether to time each launch by itself, too.
         launches: bool,
-        /// Whether to send back the results of the last call.
+        /// Whether to send back the results of the last call, or where they are.
         read_back: bool,
     },
     /// Bytes a second that a copy within the device's memory moves, read and written together.
@@ -81,6 +83,8 @@ pub(crate) struct Prepare {
     pub(crate) sets: Vec<Vec<Option<Content>>>,
     pub(crate) handles: Vec<Vec<u8>>,
     pub(crate) poison: u8,
+    /// Whether results stay for another process to look at. Then no set is run yet.
+    pub(crate) lend: bool,
     /// Buffers that hold results: sent back once for each set, digested after each timed call.
     pub(crate) results: Vec<usize>,
     /// The kernel that digests, with its secret key.
@@ -108,9 +112,17 @@ pub(crate) enum Response {
         /// What events measure around a kernel that does nothing, in microseconds.
         nothing_us: f64,
     },
+    Played {
+        guard: Option<usize>,
+        /// Of the results.
+        digest: u64,
+        loan: Loan,
+    },
     Timed {
         guard: Option<usize>,
         calls: Vec<Call>,
+        /// Where the results of the last call are, if they were asked for and are not sent.
+        loan: Option<Loan>,
     },
     /// And the bytes of the second-level cache.
     Rate(f64, u64),

@@ -13,6 +13,7 @@ use tilewright_replay::{Contents, Defective, Fault, FaultKind, Run, RunResult, i
 
 use crate::draft::{Stop, reason};
 use crate::oracle::OracleSet;
+use crate::shared::BY_BYTES;
 
 /// Fills memory that nobody wrote: NaN in every float type, and an absurd index.
 pub(crate) const POISON: u8 = 0xFF;
@@ -115,8 +116,13 @@ impl<'a> TrialRun<'a, '_> {
         call.inputs.iter().map(|blob| Ok(self.oracle.bytes(*blob)?.to_vec())).collect()
     }
 
+    /// Whether its data are too many to go through the host's memory.
+    pub(crate) fn is_large(&self) -> bool {
+        self.nbytes() > BY_BYTES
+    }
+
     /// Bytes of the trial's inputs, weights and expected results.
-    pub(crate) fn nbytes(&self) -> u64 {
+    fn nbytes(&self) -> u64 {
         let call = |call: &CallData| {
             let tensors = call.expected.tensors.iter().flat_map(|tensor| [Some(tensor.native), tensor.float64]);
             call.inputs.iter().copied().chain(tensors.flatten()).map(|blob| blob.nbytes).sum::<u64>()

@@ -327,7 +327,7 @@ impl Verifier {
         let Some(seat) = &candidate.seat else { return Err(Doubt::Look) };
         let tally = Tally::new(self.options.profiles.clone(), None);
         let place = Place { case: &trial.case.signature.case, regime: &trial.trial.regime, call: 0 };
-        let shared = SharedTrial::new(run, held, trial.built.executables(), at_place(&tally, place))?;
+        let shared = SharedTrial::new(run, held, trial.built.executables(), at_place(&tally, place), !run.is_large())?;
         let mut device = seat.lane.device();
         let outcome = shared.outcome(&mut device);
         device.forget()?;

@@ -24,6 +24,8 @@ pub(crate) struct SharedTrial<'a, 'd, 'r> {
     pub(crate) profiles: Vec<&'r Profile>,
     /// Whether the first profile decides there.
     pub(crate) decides: bool,
+    /// Whether the path by bytes finds the reasons for what is wrong.
+    by_bytes: bool,
     /// Where inputs and weights lie.
     places: Places,
 }
@@ -35,6 +37,12 @@ pub(crate) enum Doubt {
     /// Memory cannot be shared here.
     Refused(String),
     Stop(Stop),
+}
+
+impl From<Stop> for Doubt {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
 }
 
 impl From<Fault> for Doubt {
@@ -61,13 +69,14 @@ impl<'a, 'd, 'r> SharedTrial<'a, 'd, 'r> {
         resident: &'r Resident,
         executables: (Vec<Executable<'r>>, Vec<Executable<'r>>),
         (profiles, decides): (Vec<&'r Profile>, bool),
+        by_bytes: bool,
     ) -> Result<Self, Doubt> {
         let blobs: Vec<Blob> = blobs(trial).copied().collect();
         let places = resident.places(&blobs)?;
         if places.handles.iter().any(Vec::is_empty) {
             return Err(Doubt::Refused("the oracle's process cannot share memory (cuIpcGetMemHandle)".into()));
         }
-        Ok(Self { trial, resident, executables, profiles, decides, places })
+        Ok(Self { trial, resident, executables, profiles, decides, by_bytes, places })
     }
 
     /// Calls the plan as often as the oracle called the reference. The first call runs over two poisons.
@@ -97,7 +106,7 @@ impl<'a, 'd, 'r> SharedTrial<'a, 'd, 'r> {
 
     /// What a call starts from. State that no earlier call should have written is that of the trial; other state is
     /// what the call before left.
-    fn run(&self, number: usize, call: &CallData, written: &BTreeSet<String>) -> Result<SharedRun, Doubt> {
+    pub(crate) fn run(&self, number: usize, call: &CallData, written: &BTreeSet<String>) -> Result<SharedRun, Doubt> {
         let trial = self.trial;
         let source = |buffer: &tilewright_contract::Buffer| {
             let (blob, kept) = match &buffer.source {
@@ -150,7 +159,12 @@ impl<'a, 'd, 'r> SharedTrial<'a, 'd, 'r> {
         if before.zip(&after).any(|(before, after)| !matches!(before, Some(Source::Bytes(bytes)) if bytes == after)) {
             return Err(Doubt::Look);
         }
-        let (paths, request) = self.request(look, &loan)?;
+        self.seen(look, &loan)
+    }
+
+    /// What a call left behind.
+    pub(crate) fn seen(&self, look: &Look<'_, 'a>, loan: &Loan) -> Result<Vec<Observation<'a>>, Doubt> {
+        let (paths, request) = self.request(look, loan)?;
         let compared: Compared<Figures> = self.resident.compare(&request)?;
         if compared.unchanged.contains(&false) {
             return Err(self.doubt(|| modified("input-modified", "an input or state")));
@@ -230,7 +244,7 @@ impl<'a, 'd, 'r> SharedTrial<'a, 'd, 'r> {
                 }
                 let mut both = self.profiles.iter().zip(&figures);
                 let right = both.next().is_none_or(|(profile, figures)| judge_figures(profile, expected, figures).pass);
-                if self.decides && !right && self.by_bytes() {
+                if self.decides && !right && self.by_bytes {
                     return Err(Doubt::Look);
                 }
                 Got::Figures(figures)
@@ -239,14 +253,9 @@ impl<'a, 'd, 'r> SharedTrial<'a, 'd, 'r> {
         Ok(Observation { expected, call: look.number, got })
     }
 
-    /// Whether the path by bytes can take this trial.
-    fn by_bytes(&self) -> bool {
-        self.trial.nbytes() <= BY_BYTES
-    }
-
     /// The path by bytes, or what to say without it.
     fn doubt(&self, stop: impl FnOnce() -> Stop) -> Doubt {
-        if self.by_bytes() { Doubt::Look } else { Doubt::Stop(stop()) }
+        if self.by_bytes { Doubt::Look } else { Doubt::Stop(stop()) }
     }
 }
 
@@ -261,13 +270,20 @@ pub(crate) fn allowed() -> bool {
 pub(crate) const BY_BYTES: u64 = 4 << 30;
 
 /// What is looked at after a call.
-struct Look<'l, 'a> {
+pub(crate) struct Look<'l, 'a> {
     number: usize,
     call: &'a CallData,
     /// What earlier calls should have written.
     written: &'l BTreeSet<String>,
     remember: bool,
     again: bool,
+}
+
+impl<'l, 'a> Look<'l, 'a> {
+    /// After a first call by itself; `nothing` was written before.
+    pub(crate) fn first(call: &'a CallData, nothing: &'l BTreeSet<String>) -> Self {
+        Self { number: 0, call, written: nothing, remember: false, again: false }
+    }
 }
 
 /// Weights, then the inputs of each call.

@@ -1,6 +1,8 @@
 //! How long an accepted candidate takes, on the problem's own shapes and inputs.
 
+use std::collections::BTreeSet;
 use std::f64::consts::SQRT_2;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tilewright_clock::{estimate, median, speedup, spread, widen};
@@ -8,16 +10,17 @@ use tilewright_contract::{
     BaselineKind, BaselineTime, ConfigurationTime, DeviceLimits, Dtype, LaunchTime, Timing, Value, VerdictKind, Work,
 };
 use tilewright_judge::{OWN_REGIME, Tally};
-use tilewright_replay::cuda::{Block, CudaDevice};
-use tilewright_replay::{Call, Contents, Executable, Run, RunResult};
+use tilewright_replay::cuda::{Block, CudaDevice, Prepared, Results};
+use tilewright_replay::{Call, Contents, Executable, Loan, Run, RunResult};
 use tilewright_stage::{Resident, StageError};
 
 use crate::build::{Build, BuiltPlan, clock_builds};
 use crate::draft::{Draft, Stop};
-use crate::execute::{POISON, Replay, TrialRun};
+use crate::execute::{Observation, POISON, Replay, TrialRun};
 use crate::pipeline::{Candidate, Verifier};
+use crate::shared::{Doubt, Look, SharedTrial};
 use crate::weights::Weights;
-use crate::{judging, limits};
+use crate::{judging, limits, shared};
 
 /// Sets of inputs that calls take in turn.
 pub(crate) const SETS: usize = 3;
@@ -72,7 +75,9 @@ pub(crate) fn time(
     // Nobody else has the device until all is measured.
     let _turn = draft.stage("wait", || seat.turn());
     let start = Instant::now();
-    let timing = time_confirmed(&plans, bench, &mut seat.lane.device(), draft);
+    let mut device = seat.lane.device();
+    let timing = time_confirmed(&plans, bench, &mut device, draft);
+    device.forget()?;
     draft.spent("time", start.elapsed().as_secs_f64(), false);
     timing
 }
@@ -152,6 +157,8 @@ struct Bench<'a> {
     /// Our own kernels.
     own: &'a [Executable<'a>; 2],
     device: Box<dyn Replay + 'a>,
+    /// Who holds the data on the GPU; none where they go through the host's memory.
+    shared: Option<Arc<Resident>>,
     /// Kernel and line of each launch.
     launches: Vec<(String, u32)>,
     /// Of the results on each set.
@@ -172,7 +179,21 @@ impl<'a> Bench<'a> {
     ) -> Self {
         let device = Box::new(built.device(candidate));
         let (launches, digests) = (Vec::new(), Vec::new());
-        Self { verifier, candidate, built, weights, own, device, launches, digests, overhead: 0.0, varies: false }
+        let lane = candidate.seat.as_ref().map(|seat| seat.lane).filter(|_| shared::allowed());
+        let shared = lane.and_then(|lane| weights.oracle(candidate).held(lane));
+        Self {
+            verifier,
+            candidate,
+            built,
+            weights,
+            own,
+            device,
+            shared,
+            launches,
+            digests,
+            overhead: 0.0,
+            varies: false,
+        }
     }
 
     /// Median of a few cold calls.
@@ -333,47 +354,114 @@ impl<'a> Bench<'a> {
         Ok(calls)
     }
 
-    fn judge_last(&self, calls: &[Call], results: Vec<Vec<u8>>) -> Result<(), Stop> {
-        let sets = self.runs()?;
-        let Some((_, contents, trial)) = calls.last().and_then(|call| sets.get(call.set)) else { return Ok(()) };
-        self.judge(trial, contents, results)
+    fn judge_last(&self, calls: &[Call], results: Results) -> Result<(), Stop> {
+        let mut trials = self.trials();
+        let Some(set) = calls.last().map(|call| call.set).filter(|set| *set < trials.len()) else { return Ok(()) };
+        let trial = trials.swap_remove(set);
+        match (results, &self.shared) {
+            (Results::Lent(loan), Some(held)) => self.judge_lent(&self.shared_trial(&trial, held)?, &loan),
+            (Results::Bytes(results), _) => self.judge(&trial, &trial.first()?.1, results),
+            (Results::Lent(_), None) => Err(Stop::infrastructure("results were lent that nobody looks at")),
+        }
     }
 
-    /// Makes the plan ready; its untimed results on each set are judged.
+    /// Makes the plan ready; its untimed results on each set are judged. Data stay on the GPU where they can.
     fn prepare(&mut self, device: &mut CudaDevice) -> Result<(), Stop> {
-        let sets = self.runs()?;
-        let results = sets.first().map_or_else(Vec::new, |(_, _, trial)| trial.observed_buffers());
+        if let Some(held) = self.shared.clone() {
+            match self.prepare_shared(device, &held) {
+                Err(Doubt::Stop(stop)) => return Err(stop),
+                Err(Doubt::Look | Doubt::Refused(_)) => self.shared = None,
+                Ok(prepared) => {
+                    self.take(prepared);
+                    return Ok(());
+                }
+            }
+        }
+        let trials = self.trials();
+        if trials.iter().any(TrialRun::is_large) {
+            return Err(Stop::infrastructure("the data are too large to be timed through the host's memory"));
+        }
+        let firsts = trials.iter().map(TrialRun::first).collect::<Result<Vec<_>, _>>()?;
+        let results = trials.first().map_or_else(Vec::new, TrialRun::observed_buffers);
         let (kernels, steps) = self.built.executables();
-        let runs: Vec<Run> = sets.iter().map(|(run, ..)| run.clone()).collect();
-        let prepared = device.prepare(&self.built.plan, (&kernels, &steps, self.own), &runs, &results)?;
-        for ((_, contents, trial), results) in sets.iter().zip(prepared.results) {
+        let runs: Vec<Run> = firsts.iter().map(|(run, _)| run.clone()).collect();
+        let mut prepared = device.prepare(&self.built.plan, (&kernels, &steps, self.own), &runs, &results)?;
+        for ((trial, (_, contents)), results) in trials.iter().zip(&firsts).zip(prepared.results.drain(..)) {
             self.judge(trial, contents, results)?;
         }
-        (self.launches, self.digests) = (prepared.launches, prepared.digests);
-        self.overhead = (prepared.nothing_us - NOTHING).max(0.0);
+        drop(trials);
+        self.take(prepared);
         Ok(())
     }
 
-    /// The first calls of the problem's own trials. A plan that draws random numbers has drawn them when it is recorded,
-    /// so that it gets one set.
-    fn runs(&self) -> Result<Vec<Set<'_>>, Stop> {
+    fn take(&mut self, prepared: Prepared) {
+        (self.launches, self.digests) = (prepared.launches, prepared.digests);
+        self.overhead = (prepared.nothing_us - NOTHING).max(0.0);
+    }
+
+    fn prepare_shared(&self, device: &mut CudaDevice, held: &Resident) -> Result<Prepared, Doubt> {
+        let (trials, nothing) = (self.trials(), BTreeSet::new());
+        let shared = trials.iter().map(|trial| self.shared_trial(trial, held)).collect::<Result<Vec<_>, _>>()?;
+        let mut runs = Vec::new();
+        let mut handles = Vec::new();
+        for (trial, shared) in trials.iter().zip(&shared) {
+            let Some(call) = trial.trial.calls.first() else { return Err(Doubt::Look) };
+            runs.push(shared.run(0, call, &nothing)?.after(&mut handles));
+        }
+        runs.iter_mut().for_each(|run| run.handles.clone_from(&handles));
+        let results = trials.first().map_or_else(Vec::new, TrialRun::observed_buffers);
+        let (kernels, steps) = self.built.executables();
+        let mut prepared = device.prepare_shared(&self.built.plan, (&kernels, &steps, self.own), &runs, &results)?;
+        for (set, shared) in shared.iter().enumerate() {
+            let (digest, loan) = device.play(set, Some(self.candidate.deadline()))?;
+            self.judge_lent(shared, &loan).map_err(Doubt::Stop)?;
+            prepared.digests.push(digest);
+        }
+        Ok(prepared)
+    }
+
+    fn shared_trial<'t>(
+        &'t self,
+        trial: &'t TrialRun<'t, 't>,
+        held: &'t Resident,
+    ) -> Result<SharedTrial<'t, 't, 't>, Stop> {
+        let profiles = (self.verifier.options.profiles.iter().collect(), true);
+        SharedTrial::new(trial, held, self.built.executables(), profiles, false).map_err(|doubt| match doubt {
+            Doubt::Stop(stop) => stop,
+            Doubt::Look | Doubt::Refused(_) => Stop::infrastructure("the oracle's process does not give its data"),
+        })
+    }
+
+    /// The first trials on the problem's own inputs. A plan that draws random numbers has drawn them when it is recorded,
+    /// so that it gets one.
+    fn trials(&self) -> Vec<TrialRun<'_, '_>> {
         let oracle = self.weights.oracle(self.candidate);
         let case = &oracle.data.cases[self.built.case];
         let sets = if self.built.plan.is_random() { 1 } else { SETS };
         let trials = case.trials.iter().filter(|trial| trial.regime == OWN_REGIME).take(sets);
-        let run = |trial| {
-            let trial = TrialRun {
-                device: self.device.as_ref(),
-                plan: &self.built.plan,
-                oracle,
-                signature: &case.signature,
-                trial,
-                constants: self.weights.constants(self.built.case),
-                deadline: self.candidate.deadline(),
-            };
-            trial.first().map(|(run, contents)| (run, contents, trial))
+        let run = |trial| TrialRun {
+            device: self.device.as_ref(),
+            plan: &self.built.plan,
+            oracle,
+            signature: &case.signature,
+            trial,
+            constants: self.weights.constants(self.built.case),
+            deadline: self.candidate.deadline(),
         };
         trials.map(run).collect()
+    }
+
+    /// Has the results of one call judged where they are.
+    fn judge_lent(&self, shared: &SharedTrial<'_, '_, '_>, loan: &Loan) -> Result<(), Stop> {
+        let (oracle, nothing) = (self.weights.oracle(self.candidate), BTreeSet::new());
+        let Some(call) = shared.trial.trial.calls.first().filter(|_| !oracle.data.stochastic) else { return Ok(()) };
+        let seen = shared.seen(&Look::first(call, &nothing), loan).map_err(|doubt| match doubt {
+            Doubt::Stop(stop) => stop,
+            Doubt::Look | Doubt::Refused(_) => {
+                Stop::infrastructure("the results of a timed call could not be compared")
+            }
+        })?;
+        self.judge_seen(shared.trial, &seen)
     }
 
     /// Judges the results of one call; a reference that draws random numbers was judged over many, not here.
@@ -387,9 +475,14 @@ impl<'a> Bench<'a> {
             buffers[buffer] = bytes;
         }
         let outcome = trial.observed_first(contents, &RunResult { buffers, ..RunResult::default() })?;
+        self.judge_seen(trial, &outcome.observations)
+    }
+
+    fn judge_seen(&self, trial: &TrialRun<'_, '_>, seen: &[Observation<'_>]) -> Result<(), Stop> {
+        let oracle = self.weights.oracle(self.candidate);
         let mut tally = Tally::new(self.verifier.options.profiles.clone(), Some(POISON));
         let case = &trial.signature.case;
-        judging::add(&mut tally, case, trial.trial, &outcome.observations, oracle)?;
+        judging::add(&mut tally, case, trial.trial, seen, oracle)?;
         let judged = tally.finish();
         if judged.pass { Ok(()) } else { Err(Stop { kind: VerdictKind::Incorrect, reasons: judged.reasons }) }
     }
@@ -421,6 +514,3 @@ impl Comparison {
         self.limits.as_ref().map_or(SCATTER, |limits| limits.scatter.max(LEAST_SCATTER))
     }
 }
-
-/// One set of inputs: how the plan is run on it, what it starts from, and the trial that it belongs to.
-type Set<'a> = (Run, Contents, TrialRun<'a, 'a>);

@@ -14,7 +14,7 @@ use super::driver::REFUSED;
 use super::state::{device_identity, device_state};
 use crate::program::{Executable, Lowering};
 use crate::run::{Fault, FaultKind, Run, RunResult, SharedRun};
-use crate::wire::{Call, Failure, Loan, Prepare, Request, Response, receive, send};
+use crate::wire::{Call, Content, Failure, Loan, Prepare, Request, Response, receive, send};
 
 /// Times that an executor which is lost, or cannot be started, is replaced for one request.
 const RESTARTS: u32 = 3;
@@ -47,6 +47,23 @@ pub struct Prepared {
     pub digests: Vec<u64>,
     /// What events measure around a kernel that does nothing, in microseconds.
     pub nothing_us: f64,
+}
+
+/// What the last call of a block left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Results {
+    /// The buffers that were asked for; none where none were.
+    Bytes(Vec<Vec<u8>>),
+    /// Where they are until the next request.
+    Lent(Loan),
+}
+
+/// Sets of inputs on their way to the executor.
+struct Sets {
+    sets: Vec<Vec<Option<Content>>>,
+    handles: Vec<Vec<u8>>,
+    lend: bool,
+    poison: u8,
 }
 
 /// Calls to be timed one after the other.
@@ -141,18 +158,48 @@ impl CudaDevice {
     ) -> Result<Prepared, Fault> {
         let first = runs.first().ok_or_else(|| infrastructure("nothing to time"))?;
         let mut lowering = Lowering::new(plan, kernels, steps, first.seed)?;
+        let sets = runs.iter().map(|run| lowering.contents(&run.contents)).collect();
+        let sets = Sets { sets, handles: Vec::new(), lend: false, poison: first.poison };
+        self.prepare_sets(lowering, own, sets, results, first.deadline)
+    }
+
+    /// The same where data stay on the GPU: the sets are to be played one by one, and neither results nor digests come.
+    /// The first one's handles are those of all sets.
+    pub fn prepare_shared(
+        &mut self,
+        plan: &Plan,
+        (kernels, steps, own): (&[Executable<'_>], &[Executable<'_>], &[Executable<'_>; 2]),
+        runs: &[SharedRun],
+        results: &[usize],
+    ) -> Result<Prepared, Fault> {
+        let first = runs.first().ok_or_else(|| infrastructure("nothing to time"))?;
+        let mut lowering = Lowering::new(plan, kernels, steps, first.seed)?;
+        let sets = runs.iter().map(|run| lowering.sources(&run.contents)).collect();
+        let sets = Sets { sets, handles: first.handles.clone(), lend: true, poison: first.poison };
+        self.prepare_sets(lowering, own, sets, results, first.deadline)
+    }
+
+    fn prepare_sets(
+        &mut self,
+        mut lowering: Lowering<'_>,
+        own: &[Executable<'_>; 2],
+        Sets { sets, handles, lend, poison }: Sets,
+        results: &[usize],
+        deadline: Option<Instant>,
+    ) -> Result<Prepared, Fault> {
         let launches = lowering.program.launches();
         let request = Request::Prepare(Box::new(Prepare {
-            sets: runs.iter().map(|run| lowering.contents(&run.contents)).collect(),
-            handles: Vec::new(),
+            sets,
+            handles,
+            lend,
             digest: lowering.loadable(&own[0]),
             nothing: lowering.loadable(&own[1]),
             program: lowering.program,
-            poison: first.poison,
+            poison,
             results: results.to_vec(),
             key: rand::random(),
         }));
-        match self.exchange(&request, &lowering.blobs, first.deadline)? {
+        match self.exchange(&request, &lowering.blobs, deadline)? {
             (Response::Prepared { guard, digests, nothing_us }, buffers) => {
                 self.intact(guard)?;
                 let sets = buffers.chunks(results.len().max(1)).map(<[Vec<u8>]>::to_vec);
@@ -162,11 +209,23 @@ impl CudaDevice {
         }
     }
 
-    /// Times some calls of the prepared plan. With `read_back`, gives the results of the last one.
-    pub fn time(&mut self, block: Block, deadline: Option<Instant>) -> Result<(Vec<Call>, Vec<Vec<u8>>), Fault> {
+    /// Runs the plan of [`CudaDevice::prepare_shared`] once on a set, untimed. Digest of its results, and where they are
+    /// until the next request.
+    pub fn play(&mut self, set: usize, deadline: Option<Instant>) -> Result<(u64, Loan), Fault> {
+        match self.exchange(&Request::Play { set }, &[], deadline)? {
+            (Response::Played { guard, digest, loan }, _) => self.intact(guard).map(|()| (digest, loan)),
+            _ => Err(confused()),
+        }
+    }
+
+    /// Times some calls of the prepared plan. With `read_back`, gives the results of the last one, or where they are.
+    pub fn time(&mut self, block: Block, deadline: Option<Instant>) -> Result<(Vec<Call>, Results), Fault> {
         let Block { calls, cold, launches, read_back } = block;
         match self.exchange(&Request::Time { calls, cold, launches, read_back }, &[], deadline)? {
-            (Response::Timed { guard, calls }, results) => self.intact(guard).map(|()| (calls, results)),
+            (Response::Timed { guard, calls, loan }, results) => {
+                self.intact(guard)?;
+                Ok((calls, loan.map_or(Results::Bytes(results), Results::Lent)))
+            }
             _ => Err(confused()),
         }
     }

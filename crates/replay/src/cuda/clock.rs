@@ -4,7 +4,7 @@ use super::arena::Arena;
 use super::driver::{Context, Event, Graph, Memory};
 use super::kernels::{Kernel, Modules};
 use crate::program::{DIGEST_BLOCK, Loadable, Op, Program};
-use crate::wire::{Call, Content, Failure, Prepare};
+use crate::wire::{Call, Content, Failure, Loan, Prepare};
 
 type Result<T> = std::result::Result<T, Failure>;
 
@@ -20,6 +20,8 @@ pub(super) struct Clock {
     /// Contents of the buffers for each set of inputs; what has none is poison.
     sets: Vec<Vec<Option<Memory>>>,
     poison: u8,
+    /// Results stay here, for another process to look at.
+    lend: bool,
     /// What the host writes in the course of the program, where an operation is an upload.
     literals: Vec<Option<Memory>>,
     program: Program,
@@ -37,6 +39,7 @@ pub(super) struct Clock {
 }
 
 /// What the untimed calls did.
+#[derive(Default)]
 pub(super) struct FirstCalls {
     /// The buffers that hold results, set by set.
     pub(super) results: Vec<Vec<u8>>,
@@ -44,21 +47,18 @@ pub(super) struct FirstCalls {
     pub(super) digests: Vec<u64>,
     /// A buffer beside which a guard zone was written.
     pub(super) guard: Option<usize>,
-    /// What events measure around a kernel that does nothing.
-    pub(super) nothing_us: f64,
 }
 
 impl Clock {
-    /// Loads the program and its inputs, and runs it once on each set, untimed. What events measure around nothing is
-    /// measured, too, if it is not known.
+    /// Loads the program and its inputs. Gives what events measure around nothing, too: measured if it is not known.
     pub(super) fn new(
         context: &Context,
         modules: &mut Modules,
         prepare: Prepare,
         blobs: &[Vec<u8>],
         nothing_us: Option<f64>,
-    ) -> Result<(Self, FirstCalls)> {
-        let Prepare { program, sets, handles, poison, results, digest, key, nothing } = prepare;
+    ) -> Result<(Self, f64)> {
+        let Prepare { program, sets, handles, poison, lend, results, digest, key, nothing } = prepare;
         let kernels = Kernel::load_all(context, modules, &program, blobs)?;
         let arena = Arena::new(context, &program.buffers, poison)?;
         let literals = program.ops.iter().map(|op| literal(context, op, blobs)).collect::<Result<Vec<_>>>()?;
@@ -71,6 +71,7 @@ impl Clock {
             arena,
             sets,
             poison,
+            lend,
             literals,
             program,
             kernels,
@@ -83,18 +84,40 @@ impl Clock {
             calls: 0,
         };
         let nothing_us = nothing_us.map_or_else(|| clock.time_nothing(context, &nothing), Ok)?;
-        let mut first = FirstCalls { results: Vec::new(), digests: Vec::new(), guard: None, nothing_us };
-        for set in 0..clock.sets.len() {
-            clock.restore(context, set)?;
-            clock.graph.launch(context)?;
-            context.synchronize()?;
-            let slots = clock.digest_slots(context, 1)?;
-            clock.put_digest(context, &slots, 0)?;
-            first.digests.extend(read_words(context, &slots, 1)?);
-            first.results.extend(clock.results()?);
+        Ok((clock, nothing_us))
+    }
+
+    /// Runs the program once on a set, untimed. The digest of its results, and a buffer beside which a guard zone was written.
+    pub(super) fn play(&self, context: &Context, set: usize) -> Result<(u64, Option<usize>)> {
+        self.restore(context, set)?;
+        self.graph.launch(context)?;
+        context.synchronize()?;
+        let slots = self.digest_slots(context, 1)?;
+        self.put_digest(context, &slots, 0)?;
+        let digest = read_words(context, &slots, 1)?.first().copied().unwrap_or_default();
+        Ok((digest, self.arena.broken_guard()?))
+    }
+
+    /// Runs the program once on each set, untimed, and takes the results.
+    pub(super) fn play_all(&self, context: &Context) -> Result<FirstCalls> {
+        let mut first = FirstCalls::default();
+        for set in 0..self.sets.len() {
+            let (digest, guard) = self.play(context, set)?;
+            first.digests.push(digest);
+            first.guard = first.guard.or(guard);
+            first.results.extend(self.results()?);
         }
-        first.guard = clock.arena.broken_guard()?;
-        Ok((clock, first))
+        Ok(first)
+    }
+
+    /// What the last call left behind, for another process to look at.
+    pub(super) fn loan(&self) -> Result<Loan> {
+        self.arena.loan()
+    }
+
+    /// Whether results stay here.
+    pub(super) fn lends(&self) -> bool {
+        self.lend
     }
 
     /// What the last call left in the buffers that hold results.

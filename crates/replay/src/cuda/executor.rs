@@ -33,6 +33,10 @@ pub fn serve(ordinal: usize, input: impl Read, output: impl Write) -> std::io::R
     }
 }
 
+fn idle() -> Failure {
+    Failure { code: "NO_CLOCK".into(), what: "nothing was prepared".into(), line: None }
+}
+
 struct Executor {
     context: Context,
     modules: Modules,
@@ -62,23 +66,30 @@ impl Executor {
                 self.run(&program, arena, (&read_back, lend), blobs)
             }
             Request::Forget => {
-                self.kept = None;
+                (self.clock, self.kept) = (None, None);
                 Ok((Response::Forgotten, Vec::new()))
             }
             Request::Prepare(prepare) => {
                 (self.clock, self.kept) = (None, None);
-                let (clock, first) = Clock::new(&self.context, &mut self.modules, *prepare, blobs, self.nothing_us)?;
+                let (clock, nothing_us) =
+                    Clock::new(&self.context, &mut self.modules, *prepare, blobs, self.nothing_us)?;
+                self.nothing_us = Some(nothing_us);
+                let first = if clock.lends() { FirstCalls::default() } else { clock.play_all(&self.context)? };
                 self.clock = Some(clock);
-                self.nothing_us = Some(first.nothing_us);
-                let FirstCalls { results, digests, guard, nothing_us } = first;
+                let FirstCalls { results, digests, guard } = first;
                 Ok((Response::Prepared { guard, digests, nothing_us }, results))
             }
+            Request::Play { set } => {
+                let clock = self.clock.as_mut().ok_or_else(idle)?;
+                let (digest, guard) = clock.play(&self.context, set)?;
+                Ok((Response::Played { guard, digest, loan: clock.loan()? }, Vec::new()))
+            }
             Request::Time { calls, cold, launches, read_back } => {
-                let idle = || Failure { code: "NO_CLOCK".into(), what: "nothing was prepared".into(), line: None };
                 let clock = self.clock.as_mut().ok_or_else(idle)?;
                 let (calls, guard) = clock.time(&self.context, calls, cold, launches)?;
-                let results = if read_back { clock.results()? } else { Vec::new() };
-                Ok((Response::Timed { guard, calls }, results))
+                let loan = (read_back && clock.lends()).then(|| clock.loan()).transpose()?;
+                let results = if read_back && loan.is_none() { clock.results()? } else { Vec::new() };
+                Ok((Response::Timed { guard, calls, loan }, results))
             }
             Request::Probe => probe(&self.context).map(|()| (Response::Healthy, Vec::new())),
             Request::CopyRate => {

@@ -8,6 +8,6 @@ mod executor;
 mod kernels;
 mod state;
 
-pub use client::{Block, CudaDevice, Prepared};
+pub use client::{Block, CudaDevice, Prepared, Results};
 pub use driver::{DeviceInfo, devices};
 pub use executor::serve;

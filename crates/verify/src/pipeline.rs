@@ -251,14 +251,16 @@ impl Verifier {
             let run = self.trial_run(trial, &device, oracle, weights, candidate.deadline());
             let held = held.filter(|_| !oracle.data.stochastic && refused.get().is_none());
             match held.map(|held| self.run_shared(candidate, trial, &run, held)) {
-                Some(Ok(outcome)) => Ok(outcome),
-                Some(Err(Doubt::Stop(stop))) => Err(stop),
-                Some(Err(Doubt::Refused(why))) => {
-                    refused.get_or_init(|| why);
-                    run.outcome()
-                }
-                Some(Err(Doubt::Look)) | None => run.outcome(),
+                Some(Ok(outcome)) => return Ok(outcome),
+                Some(Err(Doubt::Stop(stop))) => return Err(stop),
+                Some(Err(Doubt::Unshared(why))) => drop(refused.set(why)),
+                Some(Err(Doubt::Look)) | None => {}
             }
+            if candidate.seat.is_some() && run.is_large() {
+                let why = refused.get().map_or("a comparison on the GPU failed", String::as_str);
+                return Err(Stop::infrastructure(format!("the data are too large for the host's memory, and {why}")));
+            }
+            run.outcome()
         };
         let outcomes: Vec<_> = draft.stage("replay", || match turn {
             None => parallel(&trials, run),
@@ -266,7 +268,7 @@ impl Verifier {
         });
         drop(turn);
         if let Some(why) = refused.get() {
-            draft.note(format!("data went through the host's memory, since processes cannot share the GPU's: {why}"));
+            draft.note(format!("data went through the host's memory, since sharing the GPU's failed: {why}"));
         }
         let start = Instant::now();
         for (trial, outcome) in trials.iter().zip(outcomes) {
@@ -304,7 +306,11 @@ impl Verifier {
         let run = || -> Result<(), Stop> {
             let device = trial.built.emulator()?;
             let deadline = candidate.deadline().min(start + EMULATION);
-            self.trial_run(trial, &device, weights.oracle(candidate), weights, deadline).outcome().map(drop)
+            let run = self.trial_run(trial, &device, weights.oracle(candidate), weights, deadline);
+            if run.is_large() {
+                return Err(Stop::new(VerdictKind::Timeout, "too-large", "its smallest case is too large"));
+            }
+            run.outcome().map(drop)
         };
         let (outcome, note) = match run() {
             Err(stop) if stop.kind == VerdictKind::Unsupported && trial.built.has_assembly() => (Err(stop), None),

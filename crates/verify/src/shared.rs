@@ -34,8 +34,8 @@ pub(crate) struct SharedTrial<'a, 'd, 'r> {
 pub(crate) enum Doubt {
     /// Not all is as it should be.
     Look,
-    /// Memory cannot be shared here.
-    Refused(String),
+    /// Memory cannot be shared here, or it does not work.
+    Unshared(String),
     Stop(Stop),
 }
 
@@ -48,7 +48,7 @@ impl From<Stop> for Doubt {
 impl From<Fault> for Doubt {
     fn from(fault: Fault) -> Self {
         match fault.kind {
-            FaultKind::Refused => Self::Refused(fault.message),
+            FaultKind::Refused => Self::Unshared(fault.message),
             // A second try would hang as long.
             FaultKind::Timeout => Self::Stop(fault.into()),
             _ => Self::Look,
@@ -58,8 +58,7 @@ impl From<Fault> for Doubt {
 
 impl From<StageError> for Doubt {
     fn from(error: StageError) -> Self {
-        let text = error.to_string();
-        if text.contains("cuIpc") { Self::Refused(text) } else { Self::Look }
+        Self::Unshared(error.to_string())
     }
 }
 
@@ -74,7 +73,7 @@ impl<'a, 'd, 'r> SharedTrial<'a, 'd, 'r> {
         let blobs: Vec<Blob> = blobs(trial).copied().collect();
         let places = resident.places(&blobs)?;
         if places.handles.iter().any(Vec::is_empty) {
-            return Err(Doubt::Refused("the oracle's process cannot share memory (cuIpcGetMemHandle)".into()));
+            return Err(Doubt::Unshared("the oracle's process cannot share memory (cuIpcGetMemHandle)".into()));
         }
         Ok(Self { trial, resident, executables, profiles, decides, by_bytes, places })
     }

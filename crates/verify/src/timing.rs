@@ -370,7 +370,7 @@ impl<'a> Bench<'a> {
         if let Some(held) = self.shared.clone() {
             match self.prepare_shared(device, &held) {
                 Err(Doubt::Stop(stop)) => return Err(stop),
-                Err(Doubt::Look | Doubt::Refused(_)) => self.shared = None,
+                Err(Doubt::Look | Doubt::Unshared(_)) => self.shared = None,
                 Ok(prepared) => {
                     self.take(prepared);
                     return Ok(());
@@ -428,7 +428,7 @@ impl<'a> Bench<'a> {
         let profiles = (self.verifier.options.profiles.iter().collect(), true);
         SharedTrial::new(trial, held, self.built.executables(), profiles, false).map_err(|doubt| match doubt {
             Doubt::Stop(stop) => stop,
-            Doubt::Look | Doubt::Refused(_) => Stop::infrastructure("the oracle's process does not give its data"),
+            Doubt::Look | Doubt::Unshared(_) => Stop::infrastructure("the oracle's process does not give its data"),
         })
     }
 
@@ -457,7 +457,7 @@ impl<'a> Bench<'a> {
         let Some(call) = shared.trial.trial.calls.first().filter(|_| !oracle.data.stochastic) else { return Ok(()) };
         let seen = shared.seen(&Look::first(call, &nothing), loan).map_err(|doubt| match doubt {
             Doubt::Stop(stop) => stop,
-            Doubt::Look | Doubt::Refused(_) => {
+            Doubt::Look | Doubt::Unshared(_) => {
                 Stop::infrastructure("the results of a timed call could not be compared")
             }
         })?;

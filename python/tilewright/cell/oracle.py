@@ -47,6 +47,10 @@ from tilewright.cell.oracle_values import (
 )
 
 SCHEMA = "tilewright.oracle/1"
+CALLS = 2
+"""Calls of a trial, so that state carries."""
+LARGE = 64 << 20
+"""Bytes of inputs from which on they are drawn on the GPU, where the reference runs on one."""
 SAMPLES = 16
 """Calls of a trial of a reference that draws random numbers."""
 
@@ -119,6 +123,8 @@ class Shape:
     signature: dict[str, Any]
     level: int
     estimate: Estimate
+    calls: int
+    """Of a trial on the problem's own distribution, one after the other on one module."""
 
 
 class Oracle:
@@ -189,13 +195,19 @@ class Oracle:
     def _document(self, case: Case) -> dict[str, Any]:
         seed_all(derive(self.seed, "estimate"))
         size = estimate(case) or Estimate()
-        needed = size.memory + size.trial(2)
-        if needed > self.max_bytes:
+        calls = next((calls for calls in (CALLS, 1) if size.memory + size.trial(calls) <= self.max_bytes), 0)
+        if calls == 0:
+            needed = size.memory + size.trial(CALLS)
             raise DoesNotFit(f"it needs {_gib(needed)} (inputs {_gib(size.inputs)}, state {_gib(size.state)}, outputs "
                              f"{_gib(size.outputs)}), and {_gib(self.max_bytes)} are allowed")  # fmt: skip
-        shape = self._first_call(case, size)
+        if calls < CALLS:
+            self.notes.append(f"case {case.label} is called once in each trial: two calls do not fit in "
+                              f"{_gib(self.max_bytes)}")  # fmt: skip
+        if size.inputs > LARGE and self.device != "cpu":
+            case.device = self.device
+        shape = self._first_call(case, size, calls)
         floating = any(ref.startswith(("float", "bfloat")) for ref in _dtypes(shape.signature["args"]))
-        trials = [self._trial(case, shape, regime, seed) for regime, seed in self._wanted(case, size, floating)]
+        trials = [self._trial(case, shape, regime, seed) for regime, seed in self._wanted(case, shape, floating)]
         return {
             "signature": shape.signature,
             "trials": [trial for trial in trials if trial is not None],
@@ -203,11 +215,12 @@ class Oracle:
             "changed": self.init_rule is not None and shape.level > 0,
         }
 
-    def _wanted(self, case: Case, size: Estimate, floating: bool) -> list[tuple[str, int]]:
-        """Regime and seed of each trial, as far as the data file's share of `max_bytes` goes."""
+    def _wanted(self, case: Case, shape: Shape, floating: bool) -> list[tuple[str, int]]:
+        """Regime and seed of each trial, as far as the data's share of `max_bytes` goes."""
+        size = shape.estimate
         default = case.label == "default"
         wanted = [("seed", derive(self.seed, case.label, "seed", i)) for i in range(self.trials if default else 1)]
-        calls = SAMPLES if self.stochastic else 2
+        calls = SAMPLES if self.stochastic else shape.calls
         room = max(self.max_bytes - size.memory, 0)
         trials = max(room // max(size.trial(calls), 1), 1)
         if len(wanted) > trials:
@@ -223,11 +236,11 @@ class Oracle:
 
     # The first call of a case: layout, defects, what can be computed in float64.
 
-    def _first_call(self, case: Case, size: Estimate) -> Shape:
+    def _first_call(self, case: Case, size: Estimate, calls: int) -> Shape:
         """Run the case once and look for defects."""
         seed = derive(self.seed, case.label, "first")
         with _defects(self.path, "get_inputs"):
-            docs, flats = self._inputs(case, seed, 0)
+            docs, flats = self._first_inputs(case, seed)
         with _defects(self.path, "Model.__init__"):
             reference.survey(case, (derive(self.seed, "survey", 0), derive(self.seed, "survey", 1)))
         level, run = self._settle(case, seed, docs, flats)
@@ -245,8 +258,17 @@ class Oracle:
             self.no_float64 = self._try_wide(case, seed, level, docs, flats, run)
         if flats and case.label == "default":
             self._require_dependence(case, seed, level, docs, flats, outputs)
-        shape = Shape(self._signature(case, level, docs, flats), level, size)
-        return shape
+        return Shape(self._signature(case, level, docs, flats), level, size, calls)
+
+    def _first_inputs(self, case: Case, seed: int) -> tuple[list[Any], list[torch.Tensor]]:
+        """Inputs of a call, made on the CPU if the problem cannot make them where the reference runs."""
+        if case.device != "cpu":
+            with contextlib.suppress(Exception):
+                docs, flats = self._inputs(case, seed, 0)
+                if all(flat.device.type != "cpu" for flat in flats if flat.numel() > 1):
+                    return docs, flats
+            case.device = "cpu"
+        return self._inputs(case, seed, 0)
 
     def _settle(self, case: Case, seed: int, docs: list[Any], flats: list[torch.Tensor]) -> tuple[int, Run]:
         """The largest perturbation of the weights under which the reference still works."""
@@ -354,7 +376,7 @@ class Oracle:
         calls: list[dict[str, Any]] = []
         blobs: list[dict[str, int]] = []
         flats: list[torch.Tensor] = []
-        for number in range(SAMPLES if self.stochastic else 2 if regime == "seed" else 1):
+        for number in range(SAMPLES if self.stochastic else shape.calls if regime == "seed" else 1):
             if not self.stochastic or not calls:
                 docs, flats = self._inputs(case, seed, number)
                 if not same_layout(docs, shape.signature["args"]):
@@ -435,12 +457,13 @@ class Oracle:
         return reason
 
     def _inputs(self, case: Case, seed: int, number: int) -> tuple[list[Any], list[torch.Tensor]]:
-        """Arguments of a call as documents, and their storages on the CPU."""
+        """Arguments of a call as documents, and their storages on the case's device."""
         reference.pin()
         seed_all(derive(seed, "inputs", number))
         storages = Storages()
-        docs = [encode(value, storages.add) for value in case.inputs()]
-        return docs, [flat.cpu() for flat in storages.flats]
+        with contextlib.nullcontext() if case.device == "cpu" else torch.device(case.device):
+            docs = [encode(value, storages.add) for value in case.inputs()]
+        return docs, [flat.to(case.device) for flat in storages.flats]
 
     def _weights(self, seed: int, level: int) -> Weights:
         """Weights of a trial, or those of the constructor under the init seed, which have levels 0 and 1."""

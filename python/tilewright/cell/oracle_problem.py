@@ -42,6 +42,8 @@ class Case:
     module: types.ModuleType
     init_args: list[Any]
     init_kwargs: dict[str, Any]
+    device: str = "cpu"
+    """Where `get_inputs` makes tensors that it gives no device."""
     counters: frozenset[str] = frozenset()
     """Names of the state's counters, once it is known that the reference works wherever they start."""
     fixed: list[tuple[str, bool]] = field(default_factory=list)

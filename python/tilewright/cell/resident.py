@@ -37,7 +37,7 @@ SLAB = 16 << 20
 """Bytes of an allocation for inputs, unless one of them is larger."""
 PIECE = 64 << 20
 """Bytes that are sent at a time."""
-SHARE = 0.85
+SHARE = 0.9
 """Of the GPU's free memory, what a problem may take while its data are made."""
 LARGE = 1 << 30
 """Bytes that torch's allocator does not keep for later."""

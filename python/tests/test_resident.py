@@ -32,6 +32,7 @@ def get_init_inputs():
 """
 DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"
 PROFILE = {
+    "name": "strict",
     "rule": "scaled_rms",
     "golden": "float64",
     "non_finite": "pattern",
@@ -63,6 +64,7 @@ def request(folder: Path) -> dict:
         "data": str(folder / "data"),
         "socket": str(folder / "socket"),
         "seconds": 60,
+        "profiles": [PROFILE],
         **wanted,
     }
 

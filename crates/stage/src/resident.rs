@@ -138,12 +138,18 @@ pub enum Same {
 }
 
 impl Stage {
-    /// Has a problem's data made on a GPU, in a process that keeps them. Errors are those of [`Stage::oracle`].
-    pub fn resident(&self, request: &OracleRequest) -> Result<(OracleData, Resident), StageError> {
+    /// Has a problem's data made on a GPU, in a process that keeps them and is ready to compare under some profiles. Errors
+    /// are those of [`Stage::oracle`].
+    pub fn resident(
+        &self,
+        request: &OracleRequest,
+        profiles: &[Profile],
+    ) -> Result<(OracleData, Resident), StageError> {
         let problem = std::path::absolute(&request.problem).map_err(StageError::io("find the current folder"))?;
         let seconds = self.options.limits.oracle.wall;
         let (mut job, scratch) = self.job("resident", &self.options.limits.resident, |scratch| {
             let mut document = request.document(&problem);
+            document["profiles"] = json!(profiles);
             document["socket"] = json!(scratch.join(SOCKET));
             document["seconds"] = json!(seconds.as_secs());
             document

@@ -158,7 +158,7 @@ fn passing(
         if deciding.is_empty() {
             continue;
         }
-        let mut tally = Tally::new(deciding, None);
+        let mut tally = Tally::new(deciding, None).without_causes();
         let (mut missing, mut some) = (false, false);
         for (index, trial) in trials {
             let observations = observe(case, index, trial, &takes, values, &mut missing);

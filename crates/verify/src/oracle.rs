@@ -93,7 +93,7 @@ impl OracleSet {
             let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
             if slot.as_ref().is_none_or(|resident| resident.is_lost()) {
                 let request = OracleRequest { device: lane.to_string(), ..request.clone() };
-                let (data, resident) = verifier.stage.resident(&request)?;
+                let (data, resident) = verifier.stage.resident(&request, &verifier.options.profiles)?;
                 if data.cases != self.data.cases {
                     let why = format!("the oracle makes other data on {lane}");
                     return Err(StageError::Malformed { kind: "resident", why });

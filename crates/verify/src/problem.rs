@@ -95,7 +95,8 @@ impl Verifier {
             return OracleSet::in_file(data, file);
         };
         let request = self.oracle_request(path, weights, PathBuf::new());
-        let (data, resident) = lane.beside(|| self.stage.resident(&request)).map_err(problem_stop)?;
+        let (data, resident) =
+            lane.beside(|| self.stage.resident(&request, &self.options.profiles)).map_err(problem_stop)?;
         OracleSet::resident(data, resident, request, &self.lanes)
     }
 

@@ -49,7 +49,7 @@ from tilewright.cell.oracle_values import (
 SCHEMA = "tilewright.oracle/1"
 CALLS = 2
 """Calls of a trial, so that state carries."""
-LARGE = 64 << 20
+LARGE = 4 << 20
 """Bytes of inputs from which on they are drawn on the GPU, where the reference runs on one."""
 SAMPLES = 16
 """Calls of a trial of a reference that draws random numbers."""

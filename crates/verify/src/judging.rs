@@ -18,7 +18,7 @@ pub(crate) fn add(
     oracle: &OracleSet,
 ) -> Result<(), Stop> {
     let place = |call| Place { case, regime: &trial.regime, call };
-    let judged = if oracle.data.stochastic {
+    if oracle.data.stochastic {
         let first: Vec<_> = observations.iter().filter(|observation| observation.call == 0).collect();
         let drawn = first.iter().map(|one| Drawn::of(one.expected, observations, oracle));
         let drawn = drawn.collect::<Result<Vec<_>, Stop>>()?;
@@ -39,8 +39,7 @@ pub(crate) fn add(
             }
             Ok(())
         })
-    };
-    judged
+    }
 }
 
 fn bug(error: JudgeError) -> Stop {

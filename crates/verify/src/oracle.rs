@@ -23,8 +23,11 @@ pub(crate) struct OracleSet {
     /// Those that somebody asked for.
     read: FrozenMap<(u64, u64), Vec<u8>>,
     /// How the data were made, and who holds them on each GPU: processes that make the same, each for itself.
-    residents: Option<(OracleRequest, Vec<Mutex<Option<Arc<Resident>>>>)>,
+    residents: Option<(OracleRequest, Vec<Slot>)>,
 }
+
+/// Who holds the data on one GPU.
+type Slot = Mutex<Option<Arc<Resident>>>;
 
 impl OracleSet {
     /// Data in a file. A defect of the problem is an error.

@@ -154,8 +154,8 @@ class Keeper:
 
     @torch.no_grad()
     def warm(self, profiles: list[dict[str, Any]]) -> None:
-        """Read the expected results of all calls once, and compare them with themselves: what is read and loaded for that
-        is there when the first candidate comes."""
+        """Read the expected results of all calls once, and compare some with themselves: what is read and loaded for
+        that is there when the first candidate comes."""
         if self.data["stochastic"]:
             return
         seen = set()

@@ -47,7 +47,7 @@ impl Request {
     /// Whether the answer depends on what earlier requests left in the process.
     pub(crate) fn needs_more(&self) -> bool {
         match self {
-            Self::Time { .. } => true,
+            Self::Time { .. } | Self::Play { .. } => true,
             Self::Run { contents, .. } => contents.iter().flatten().any(|content| matches!(content, Content::Kept)),
             Self::Forget | Self::Prepare(_) | Self::CopyRate | Self::Probe => false,
         }

@@ -10,6 +10,8 @@ mod chat;
 mod config;
 mod extract;
 mod feedback;
+#[cfg(feature = "gguf")]
+mod gguf;
 mod model;
 mod offline;
 mod openai;
@@ -24,6 +26,8 @@ pub use chat::{Chat, ChatError, Listener, Message, Piece, Reply, Role, Sampling,
 pub use config::{Config, ConfigError, Endpoint, GgufEntry, MaxTokensField, ReplayEntry};
 pub use extract::{Extracted, NoCode, extract};
 pub use feedback::{Style, feedback};
+#[cfg(feature = "gguf")]
+pub use gguf::{Gguf, GgufError};
 pub use model::Model;
 pub use offline::{Offline, Teacher};
 pub use openai::Client;
@@ -31,4 +35,4 @@ pub use opinion::Judge;
 pub use prompt::Conversation;
 pub use replay::{REPLIES, Recorded, Replay, ReplayError};
 pub use secret::Secret;
-pub use select::{SelectError, chat};
+pub use select::{Overrides, SelectError, chat};

@@ -12,7 +12,7 @@ use crate::output::OutputError;
 mod generate;
 
 pub(crate) use generate::{
-    AuthorArgs, BudgetArgs, FeedbackArg, GenerateArgs, HardwareArg, ReplArgs, SearchArgs, SelectArg, TreeArgs,
+    AskArgs, AuthorArgs, BudgetArgs, FeedbackArg, GenerateArgs, HardwareArg, ReplArgs, SearchArgs, SelectArg, TreeArgs,
     UntilArg, WindowArg,
 };
 
@@ -46,6 +46,10 @@ enum Command {
     /// Reads standard input where that is no terminal. Exit status, of the last module: 0 a candidate is accepted, 1 none is,
     /// 2 usage, 3 not decided through no fault of a candidate.
     Repl(Box<ReplArgs>),
+    /// Ask a language model a question as it stands on standard input, and print what it says as it says it
+    ///
+    /// Exit status: 0 an answer, 2 usage, 3 none.
+    Ask(AskArgs),
     /// Draw what a run of generate or search has tried
     Tree(TreeArgs),
     /// List everything that a candidate's launches do wrong with memory, and what each launch costs
@@ -401,6 +405,7 @@ impl Cli {
             Command::Generate(args) => commands::generate::run(&args),
             Command::Search(args) => commands::search::run(&args),
             Command::Repl(args) => commands::repl::run(&args),
+            Command::Ask(args) => commands::ask::run(&args),
             Command::Tree(args) => commands::tree::run(&args),
             Command::Sanitize(args) => commands::sanitize::run(&args),
             Command::Run(args) => commands::run::run(&args),

@@ -18,6 +18,9 @@ pub(crate) struct GenerateArgs {
     /// Turns of each conversation: the first answer, then repairs and improvements by what the verifier says
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: u32,
+    /// Print what happens on stdout, one JSON line an event; the last one is the report, with the best file
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) events: bool,
     #[command(flatten)]
     pub(crate) author: AuthorArgs,
     #[command(flatten)]
@@ -102,6 +105,28 @@ pub(crate) struct TreeArgs {
     pub(crate) json: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct AskArgs {
+    /// A name in tilewright.toml, or replay:PATH
+    #[arg(long, value_name = "NAME")]
+    pub(crate) author: String,
+    /// File with the endpoints [default: $TILEWRIGHT_CONFIG, ./tilewright.toml, the one in the user's configuration folder]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<Utf8PathBuf>,
+    /// How freely it chooses, in place of the configuration's
+    #[arg(long, value_name = "T")]
+    pub(crate) temperature: Option<f64>,
+    /// Share of the likeliest tokens that it chooses from, in place of the configuration's
+    #[arg(long, value_name = "P")]
+    pub(crate) top_p: Option<f64>,
+    /// Tokens of the answer, in place of the configuration's
+    #[arg(long, value_name = "N")]
+    pub(crate) answer_tokens: Option<u32>,
+    /// Seed, for models that take one
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
 /// Who writes, how it is told what came out, and how that is verified.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AuthorArgs {
@@ -120,6 +145,15 @@ pub(crate) struct AuthorArgs {
     /// Turns that a model is shown whole; older ones in a line each
     #[arg(long, alias = "window-size", value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) window: u32,
+    /// How freely a model chooses, in place of the configuration's
+    #[arg(long, value_name = "T")]
+    pub(crate) temperature: Option<f64>,
+    /// Share of the likeliest tokens that a model chooses from, in place of the configuration's
+    #[arg(long, value_name = "P")]
+    pub(crate) top_p: Option<f64>,
+    /// Tokens of one answer, in place of the configuration's
+    #[arg(long, value_name = "N")]
+    pub(crate) answer_tokens: Option<u32>,
     /// Folder with prompts of your own, in place of those of the same name: see docs/guides/generate.md
     #[arg(long, value_name = "DIR")]
     pub(crate) prompts: Option<Utf8PathBuf>,

@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub(crate) mod ask;
 pub(crate) mod audit;
 pub(crate) mod controls;
 pub(crate) mod doctor;

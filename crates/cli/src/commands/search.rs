@@ -34,6 +34,6 @@ pub(crate) fn run(args: &SearchArgs) -> anyhow::Result<ExitCode> {
         // A search looks for more than the first that is right.
         thorough: true,
     };
-    let (tree, report, out) = setup.run(plan)?;
+    let (tree, report, out) = setup.run(plan, None)?;
     finish(&tree, &report, out.as_str(), args.common.json)
 }

@@ -1,3 +1,4 @@
+mod events;
 mod live;
 mod setup;
 
@@ -25,7 +26,12 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<ExitCode> {
         wanted: args.n,
         thorough: false,
     };
-    let (tree, report, out) = setup.run(plan)?;
+    if args.events {
+        let (tree, report, out) = setup.run(plan, Some(&events::tell))?;
+        events::end(&tree, &report, out.as_str())?;
+        return Ok(ExitCode::from(report.exit_code()));
+    }
+    let (tree, report, out) = setup.run(plan, None)?;
     finish(&tree, &report, out.as_str(), args.common.json)
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
-use tilewright_author::{Author, Conversation, Goal, Hardware, Model, Offline, Style};
+use tilewright_author::{Author, Conversation, Goal, Hardware, Model, Offline, Overrides, Style};
 use tilewright_contract::CandidateId;
 use tilewright_search::{
     Event, Folder, FolderError, Limits, Plan, Report, Run, RunError, Settings, Tree, Until, Verifying,
@@ -73,17 +73,27 @@ struct Opened {
 }
 
 impl Setup<'_> {
-    /// A run in processes of its own, which start now.
-    pub(crate) fn run(&self, plan: Plan) -> anyhow::Result<(Tree, Report, Utf8PathBuf)> {
+    /// A run in processes of its own, which start now. `watch` hears what happens; without it, standard error does.
+    pub(crate) fn run(
+        &self,
+        plan: Plan,
+        watch: Option<&(dyn Fn(Event<'_>) + Sync)>,
+    ) -> anyhow::Result<(Tree, Report, Utf8PathBuf)> {
         let mut options = self.options()?;
         let opened = self.open(&options)?;
         options.seed = opened.settings.seed;
         let shop = Shop::open(options, self.common)?;
         let mut prepared = self.prepared(opened, &shop);
-        let live = Live::new(&prepared.tree)?;
-        let outcome = prepared.go(plan, &|event| live.hear(event));
-        live.end();
-        Ok((prepared.tree.clone(), outcome?, prepared.out))
+        let report = match watch {
+            Some(watch) => prepared.go(plan, watch)?,
+            None => {
+                let live = Live::new(&prepared.tree)?;
+                let report = prepared.go(plan, &|event| live.hear(event));
+                live.end();
+                report?
+            }
+        };
+        Ok((prepared.tree, report, prepared.out))
     }
 
     /// A new run in processes that are there.
@@ -134,7 +144,12 @@ impl Setup<'_> {
         if let Some(folder) = self.author.prompts.as_ref().filter(|folder| !folder.is_dir()) {
             return Err(usage(format!("--prompts {folder}: there is no such folder")));
         }
-        let chat = tilewright_author::chat(name, self.author.config.as_deref().map(Utf8Path::as_std_path))
+        let overrides = Overrides {
+            temperature: self.author.temperature,
+            top_p: self.author.top_p,
+            max_tokens: self.author.answer_tokens,
+        };
+        let chat = tilewright_author::chat(name, self.author.config.as_deref().map(Utf8Path::as_std_path), overrides)
             .map_err(|error| usage(format!("--author {name}: {error}")))?;
         let conversation = Conversation {
             style: match self.author.feedback {

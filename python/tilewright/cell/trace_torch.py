@@ -292,6 +292,8 @@ def install_cuda(streams: Streams, card: Card) -> None:
     torch.accelerator.is_available = sealed(lambda: True, "is_available")
     torch.accelerator.current_accelerator = sealed(lambda check_available=False: card.device, "current_accelerator")
     torch.accelerator.synchronize = cuda.synchronize
+    # Recurrent layers ask whether cuDNN wants their weights in one piece: it has no part in a trace.
+    torch.backends.cudnn.is_acceptable = sealed(lambda tensor: False, "is_acceptable")
     torch.Generator = Generator
     torch.compile = sealed(_compile, "compile")
     torch._C._cuda_getCurrentRawStream = sealed(lambda device: streams.current.cuda_stream, "_cuda_getCurrentRawStream")

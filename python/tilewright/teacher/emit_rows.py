@@ -293,7 +293,7 @@ class Rows:
         kept_inside = bool(layout.x) and (not layout.r or layout.x[-1][0] > layout.r[-1][0])
         # Whether elements are read again once their row's result is known.
         again = any(self.group.level(v.node) == "full" for v in self.group.stored)
-        if length <= 128 and rows >= 64 and (len(layout.r) > 1 or length <= 8 or kept_inside and not again):
+        if length <= 128 and rows >= 64 and (len(layout.r) > 1 or length <= 8 or (kept_inside and not again)):
             self.form, self.block_x, self.block_r = "serial", 128 if rows < 1 << 17 else 256, 1
             self.persistent = False
         elif kept_inside:

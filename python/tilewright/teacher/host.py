@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import keyword
 import re
 from typing import Any
 
@@ -82,9 +84,10 @@ class HostWriter:
             self.values.add(id(value))
             return self.variables.get(id(value), value.host)
         if id(value) not in self.variables:
-            name, n = value.name, 2
+            base = value.name + "_" if keyword.iskeyword(value.name) or hasattr(builtins, value.name) else value.name
+            name, n = base, 2
             while name in self.taken:
-                name, n = f"{value.name}_{n}", n + 1
+                name, n = f"{base}_{n}" if base[-1] != "_" else f"{base}{n}", n + 1
             self.taken.add(name)
             self.variables[id(value)] = name
         return self.variables[id(value)]
@@ -376,7 +379,7 @@ def new_class(node: ast.ClassDef, tree: ast.Module, lowering: Lowering, forward:
     text = ast.unparse(ast.fix_missing_locations(node))
     text = re.sub(r"^class Model\b", "class ModelNew", text, count=1, flags=re.M)
     text = re.sub(r"super\(Model, self\)", "super()", text)
-    lines = text.splitlines()
+    lines = [line for line in text.splitlines() if line != "    pass"]
     lines += attribute_lines(node, lowering, "\n".join(forward), lines)
     lines += ["", f"    def forward({arguments}):"]
     lines += ["        " + line for line in forward]

@@ -446,7 +446,8 @@ class Writer:
     def load(self, value: Value, offset: str, masks: list[str], fill: str | None, name: str, space: Space) -> str:
         """A load, widened to the registers' dtype. Equal loads of one space are one."""
         pointer = self.pointer(value)
-        key = ("load", pointer, offset, tuple(masks))
+        # Padding has a value of its own; what a mask of the kernel leaves out has none.
+        key = ("load", pointer, offset, tuple(masks), fill if len(masks) > 1 else None)
         if key in space.cache:
             return space.cache[key]
         where = pointer if offset == "0" else f"{pointer} + {offset}"

@@ -76,6 +76,15 @@ def test_what_varies_has_no_least_work():
     assert work(lambda a: a + torch.rand(4), torch.ones(4)) == {"read": 0, "written": 0, "flops": 0}
 
 
+def test_what_cannot_be_tried_has_no_least_work():
+    def fails_when_changed(a):
+        if a[0] != 1.0 or not a.is_contiguous():
+            raise RuntimeError("no")
+        raise torch.OutOfMemoryError("too large")
+
+    assert work(fails_when_changed, torch.ones(4)) == {"read": 0, "written": 0, "flops": 0}
+
+
 def test_modified_state_is_written():
     state, x = torch.zeros(1000), torch.randn(1000)
     found = work(lambda s, a: s.add_(a).sum(), state, x)

@@ -4,8 +4,8 @@
 
 Each problem of scripts/gpu/clock is verified many times, and so are variants that do the first 2 % or 5 % of their work
 twice: told apart are, of equal ones, pairs, and of slower ones, those below the first equal one. Beside that, the
-candidate is run here and timed by triton.testing.do_bench and by torch's profiler (the kernel's own time, with the cache
-flushed before each call).
+candidate is run here and timed by triton.testing.do_bench and by torch's profiler (the kernel's own time, with the
+cache flushed before each call).
 """
 
 import argparse

@@ -32,6 +32,8 @@ SECTOR = 32
 """Bytes that a device reads at least at once."""
 SECTORS = 96
 """Sectors that are tried."""
+OTHERS = 3
+"""Other values that a sector gets, at most."""
 ELEMENTS = 24
 """Elements of a matrix product that are tried."""
 DOUBT = 0.01
@@ -43,6 +45,7 @@ RANK_SIDE = 512
 RANK_TOLERANCE = 0.02
 """Singular values below this share of the largest are noise: operands are often rounded to half precision."""
 
+NOTHING = {"read": 0, "written": 0, "flops": 0}
 PRODUCTS = {
     torch.ops.aten.mm.default: (0, 1),
     torch.ops.aten.bmm.default: (0, 1),
@@ -61,12 +64,19 @@ def least_work(call: Callable[[], Any], tensors: list[torch.Tensor], seed: int =
     """Least bytes read and written, and least operations, of one call.
 
     `call` runs the reference on `tensors`, its inputs and its state, which are put back after each call; those of them
-    that it modifies are results, too. Answers `{"read", "written", "flops"}`.
+    that it modifies are results, too. Answers `{"read", "written", "flops"}`, zeros where nothing could be found.
     """
-    trial = _Trial(call, tensors)
+    try:
+        return _least_work(_Trial(call, tensors), seed)
+    except RuntimeError:
+        # Not enough memory to try, or a reference that does not stand being watched.
+        return dict(NOTHING)
+
+
+def _least_work(trial: _Trial, seed: int) -> dict[str, int]:
     first = trial.run()
     if not _same(first, trial.run()):
-        return {"read": 0, "written": 0, "flops": 0}
+        return dict(NOTHING)
     generator = torch.Generator().manual_seed(seed)
     storages = {result.untyped_storage().data_ptr(): result.untyped_storage().nbytes() for result in first}
     deadline = time.monotonic() + SECONDS
@@ -143,28 +153,23 @@ def _needed_sectors(trial: _Trial, first: Results, generator: torch.Generator, d
         flat = trial.flats[int(torch.multinomial(sizes, 1, generator=generator))]
         width = max(1, SECTOR // flat.element_size())
         start = int(torch.randint(0, flat.numel(), (1,), generator=generator)) // width * width
-        hits += any(_changes(trial, first, flat[start : start + width], other) for other in range(3))
+        others = torch.randint(0, flat.numel(), (OTHERS,), generator=generator).tolist()
+        hits += any(_changes(trial, first, flat, start, width, other) for other in others)
         tries += 1
     return at_least(hits, tries)
 
 
-def _changes(trial: _Trial, first: Results, part: torch.Tensor, other: int) -> bool:
-    """Whether other values in a part of an input change the results. Integers stay within what the part holds around
-    zero: an index that leads astray would end the process."""
-    if part.dtype == torch.bool:
-        part.logical_not_()
-    elif part.dtype.is_floating_point or part.dtype.is_complex:
-        part.copy_([part.neg() - 1, part * 64 + 1, torch.full_like(part, 0.37)][other])
-    elif other == 0:
-        part.bitwise_and_(1).bitwise_xor_(1)
-    else:
-        part.zero_()
+def _changes(trial: _Trial, first: Results, flat: torch.Tensor, start: int, width: int, other: int) -> bool:
+    """Whether other values in a part of a tensor change the results. They are those of another part of it: what is an
+    index somewhere stays one, since one that leads astray would end the process."""
+    part, donor = flat[start : start + width], flat[other : other + width]
+    part[: donor.numel()] = donor.clone()[: part.numel()]
     try:
         return not _same(first, trial.run())
     except RuntimeError:
-        # Out of range for an operation: no proof of anything.
-        for tensor, start in trial.starts:
-            tensor.copy_(start)
+        # Not to the liking of an operation: no proof of anything.
+        for tensor, before in trial.starts:
+            tensor.copy_(before)
         return False
 
 
@@ -204,11 +209,12 @@ def _needed_flops(trial: _Trial, first: Results, generator: torch.Generator, dea
         if flops <= best or time.monotonic() > deadline:
             break
         rank = _rank_of(trial, number, generator)
-        hits = 0
-        for _ in range(ELEMENTS):
+        hits = tries = 0
+        while tries < ELEMENTS and (tries == 0 or time.monotonic() < deadline):
             at = int(torch.randint(0, numel, (1,), generator=generator))
             hits += any(not _same(first, trial.run(_Products(_changing(number, at, sign)))) for sign in (1, -1))
-        best = max(best, flops * rank * at_least(hits, ELEMENTS))
+            tries += 1
+        best = max(best, flops * rank * at_least(hits, tries))
     return int(best)
 
 

@@ -1,11 +1,12 @@
-"""Candidates for a problem."""
+"""Candidates for a problem. See docs/design/teacher.md."""
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.teacher import sizes
+from tilewright.cell.oracle_problem import ProblemError
 from tilewright.teacher.capture import Problem, capture
 from tilewright.teacher.emit_rows import Launch, emit_loop, emit_rows
 from tilewright.teacher.group import Group, Grouper
@@ -46,8 +47,6 @@ def write(problem: Problem, options: dict[str, Any]) -> str:
 
 def summary(problem: Problem) -> str:
     """First line of the problem's docstring, or its name."""
-    import ast
-
     doc = ast.get_docstring(ast.parse(problem.source))
     return (doc or "A Triton implementation of the reference module.").strip().splitlines()[0]
 
@@ -170,4 +169,21 @@ def teach(path: str, most: int = 1, skip: tuple[str, ...] = ()) -> tuple[list[Ta
     return found, notes
 
 
-__all__ = ["Taught", "sizes", "teach", "write"]
+def main() -> None:
+    """A candidate on stdout."""
+    import argparse
+    import sys
+
+    parser = argparse.ArgumentParser(prog="python -m tilewright.teacher.teach", description=main.__doc__)
+    parser.add_argument("problem")
+    parser.add_argument("--variant", default="default", choices=[name for name, _, _ in VARIANTS])
+    given = parser.parse_args()
+    options = next(options for name, options, _ in VARIANTS if name == given.variant)
+    try:
+        sys.stdout.write(write(capture(given.problem), options))
+    except (Unsupported, ProblemError) as error:
+        sys.exit(f"failed to write a candidate for {given.problem}: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@
 
 mod batch;
 mod build;
+mod comparison;
 mod confirm;
 mod controls;
 mod coverage;

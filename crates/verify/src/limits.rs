@@ -10,10 +10,10 @@ use tilewright_contract::{
 use tilewright_replay::cuda::CudaDevice;
 use tilewright_stage::Resident;
 
+use crate::comparison::Trouble;
 use crate::draft::Stop;
 use crate::lane::Lane;
 use crate::pipeline::Verifier;
-use crate::timing::Trouble;
 
 /// Share of the least time that a candidate may not stay below. Reading alone is up to a tenth faster than a copy, which
 /// the rate is measured by, and not all of the cache may be cold.

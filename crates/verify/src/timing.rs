@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 
 use tilewright_clock::{estimate, median, speedup, spread, widen};
 use tilewright_contract::{
-    BaselineKind, BaselineTime, ConfigurationTime, DeviceLimits, Dtype, LaunchTime, Timing, Value, VerdictKind, Work,
+    BaselineKind, BaselineTime, ConfigurationTime, Dtype, LaunchTime, Timing, Value, VerdictKind,
 };
 use tilewright_judge::{OWN_REGIME, Tally};
 use tilewright_replay::cuda::{Block, CudaDevice, Prepared, Results};
 use tilewright_replay::{Call, Contents, Executable, Loan, Run, RunResult};
-use tilewright_stage::{Resident, StageError};
+use tilewright_stage::Resident;
 
 use crate::build::{Build, BuiltPlan, clock_builds};
+use crate::comparison::{Comparison, Trouble};
 use crate::draft::{Draft, Stop};
 use crate::execute::{Observation, POISON, Replay, TrialRun};
 use crate::pipeline::{Candidate, Verifier};
@@ -41,11 +42,6 @@ const JUDGED: usize = 20;
 /// Times that timing begins anew after a fault, and after the executor was lost.
 const FAULTS: u32 = 2;
 const LOSSES: u32 = 10;
-/// What the times of equal candidates differ by between preparations, as a share, where it was not measured: the largest
-/// that was seen (H200, coefficient of variation of 8 to 20 verdicts: 0.3 to 0.8 %).
-const SCATTER: f64 = 0.008;
-/// And at least: a few preparations may happen to agree.
-const LEAST_SCATTER: f64 = 0.001;
 /// What a kernel that does nothing takes by torch's profiler, in microseconds (H200: 0.54 to 0.64). The rest of what events
 /// measure around it is the cost of measuring, which they measure around every other kernel too.
 const NOTHING: f64 = 0.6;
@@ -128,24 +124,6 @@ fn time_fastest<'a>(
     let configurations =
         configurations.into_iter().map(|(us, built)| ConfigurationTime { choices: built.choices(), us });
     Ok(Some(Timing { configurations: configurations.collect(), ..timing }))
-}
-
-/// Why a comparison ends early, by whose fault.
-pub(crate) enum Trouble {
-    Candidate(Stop),
-    Baseline(StageError),
-}
-
-impl From<Stop> for Trouble {
-    fn from(stop: Stop) -> Self {
-        Self::Candidate(stop)
-    }
-}
-
-impl From<StageError> for Trouble {
-    fn from(error: StageError) -> Self {
-        Self::Baseline(error)
-    }
 }
 
 /// One plan on the inputs of the problem's own trials.
@@ -495,22 +473,5 @@ impl<'a> Bench<'a> {
                 Some(LaunchTime { kernel: kernel.clone(), line: *line, us: median(&times)? })
             })
             .collect()
-    }
-}
-
-/// What a comparison with the reference found.
-#[derive(Default)]
-struct Comparison {
-    /// The candidate's cold times.
-    ours: Vec<f64>,
-    baselines: Vec<BaselineTime>,
-    work: Option<Work>,
-    limits: Option<DeviceLimits>,
-}
-
-impl Comparison {
-    /// What preparations differ by, as a share.
-    fn scatter(&self) -> f64 {
-        self.limits.as_ref().map_or(SCATTER, |limits| limits.scatter.max(LEAST_SCATTER))
     }
 }

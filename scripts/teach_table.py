@@ -39,35 +39,47 @@ def name_of(path: pathlib.Path) -> str:
     return path.parent.name if path.name == "problem.py" else f"{path.parent.name}/{path.stem}"
 
 
-def write_all(paths: list[pathlib.Path], folder: pathlib.Path, variants: list[str]) -> dict[str, dict[str, Any]]:
-    """Lets the teacher write a candidate for each problem, in this process."""
+def write_one(path: pathlib.Path, folder: pathlib.Path, variants: list[str]) -> dict[str, dict[str, Any]]:
+    """Lets the teacher write candidates for one problem: rows of the table."""
     from tilewright.cell.oracle_problem import ProblemError
     from tilewright.teacher.teach import teach
 
+    started = time.monotonic()
+    try:
+        found, notes = teach(str(path), most=64 if variants != ["default"] else 1)
+    except ProblemError as error:
+        found, notes = [], [str(error)]
+    except Exception as error:
+        found, notes = [], [f"the teacher failed: {type(error).__name__}: {error}"]
+    seconds = time.monotonic() - started
     rows: dict[str, dict[str, Any]] = {}
-    for path in paths:
-        started = time.monotonic()
-        try:
-            found, notes = teach(str(path), most=64 if variants != ["default"] else 1)
-        except ProblemError as error:
-            found, notes = [], [str(error)]
-        except Exception as error:
-            found, notes = [], [f"the teacher failed: {type(error).__name__}: {error}"]
-        wanted = [t for t in found if t.variant in variants or variants == ["all"]]
-        seconds = time.monotonic() - started
-        if not wanted:
-            rows[name_of(path)] = {"verdict": "not written", "why": "; ".join(notes)[:300], "seconds": seconds}
-        for taught in wanted:
-            name = name_of(path) + ("" if taught.variant == "default" else f" [{taught.variant}]")
-            file = folder / (name.replace("/", "__").replace(" ", "_") + ".py")
-            file.write_text(taught.source)
-            rows[name] = {"problem": str(path), "candidate": str(file), "seconds": seconds}
+    for taught in found:
+        if taught.variant not in variants and variants != ["all"]:
+            continue
+        name = name_of(path) + ("" if taught.variant == "default" else f" [{taught.variant}]")
+        file = folder / (name.replace("/", "__").replace(" ", "_") + ".py")
+        file.write_text(taught.source)
+        rows[name] = {"problem": str(path), "candidate": str(file), "seconds": seconds}
+    return rows or {name_of(path): {"verdict": "not written", "why": "; ".join(notes)[:300], "seconds": seconds}}
+
+
+def row_of(path: pathlib.Path, options: argparse.Namespace, folder: pathlib.Path, until: float) -> dict[str, Any]:
+    """Writes and verifies the candidates of one problem."""
+    if time.monotonic() > until:
+        return {name_of(path): {"verdict": "not run", "why": "out of time"}}
+    with concurrent.futures.ProcessPoolExecutor(1) as process:
+        rows = process.submit(write_one, path, folder, options.variant or ["default"]).result()
+    for row in rows.values():
+        if "candidate" in row:
+            verify(row, options)
     return rows
 
 
 def verify(row: dict[str, Any], options: argparse.Namespace) -> None:
     """Asks the binary for a verdict."""
     command = [options.binary, "verify", row["problem"], row["candidate"], "--json", "--target", options.target]
+    if options.untimed:
+        command.append("--untimed")
     for baseline in options.baseline:
         command += ["--baseline", baseline]
     for profile in options.profile:
@@ -140,20 +152,25 @@ def main() -> int:
     parser.add_argument("--variant", action="append", default=[], help="names of variants, or all [default: default]")
     parser.add_argument("--jobs", type=int, default=2, help="verified at the same time")
     parser.add_argument("--timeout", type=int, default=300, help="seconds for one verdict")
+    parser.add_argument("--untimed", action="store_true", help="time nothing")
+    parser.add_argument("--seconds", type=float, default=1e9, help="start no verification after this time")
     parser.add_argument("--keep", help="keep the candidates in this folder")
     parser.add_argument("--json", help="write rows and verdicts to this file")
     options = parser.parse_args()
     folder = pathlib.Path(options.keep or tempfile.mkdtemp(prefix="teach-"))
     folder.mkdir(parents=True, exist_ok=True)
-    rows = write_all(problems(options.paths), folder, options.variant or ["default"])
-    todo = [row for row in rows.values() if "candidate" in row]
+    until = time.monotonic() + options.seconds
+    rows: dict[str, dict[str, Any]] = {}
+    todo = problems(options.paths)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for done, _ in enumerate(pool.map(lambda row: verify(row, options), todo), 1):
-            print(f"\r{done} of {len(todo)} verified", end="", file=sys.stderr, flush=True)
+        waiting = [pool.submit(row_of, path, options, folder, until) for path in todo]
+        for done, future in enumerate(concurrent.futures.as_completed(waiting), 1):
+            rows |= future.result()
+            print(f"\r{done} of {len(todo)}", end="", file=sys.stderr, flush=True)
+            if options.json:
+                pathlib.Path(options.json).write_text(json.dumps(rows, indent=1))
     print(file=sys.stderr)
     show(rows)
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(rows, indent=1))
     return 0 if all(row.get("verdict") == "accepted" for row in rows.values()) else 1
 
 

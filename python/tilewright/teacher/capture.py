@@ -34,7 +34,7 @@ class Captured:
     constants: dict[str, str]
     """Attribute path of each tensor that is no state, by the graph's name for it."""
     numbers_args: dict[str, Any] = field(default_factory=dict)
-    """Numbers among the constructor's arguments, by name."""
+    """Numbers and texts among the constructor's arguments, by name."""
     input_numbers: dict[str, Any] = field(default_factory=dict)
     """Numbers among the arguments of `forward`, by name."""
     returns: tuple[list[Any], Any] = ((), None)
@@ -154,7 +154,7 @@ def argument_names(model: torch.nn.Module, count: int) -> list[str]:
 
 
 def bind_numbers(model: torch.nn.Module, case: Case) -> dict[str, Any]:
-    """Integers and floats among the constructor's arguments, by the constructor's names for them."""
+    """Numbers and texts among the constructor's arguments, by the constructor's names for them."""
     try:
         bound = inspect.signature(type(model).__init__).bind(model, *case.init_args, **case.init_kwargs)
     except TypeError:
@@ -162,7 +162,7 @@ def bind_numbers(model: torch.nn.Module, case: Case) -> dict[str, Any]:
     bound.apply_defaults()
     found: dict[str, Any] = {}
     for name, value in bound.arguments.items():
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if name != "self" and isinstance(value, int | float | str):
             found[name] = value
         elif isinstance(value, tuple | list):
             for i, item in enumerate(value):

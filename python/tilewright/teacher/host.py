@@ -148,7 +148,13 @@ class HostWriter:
 
     # the file -----------------------------------------------------------------------------------------------------
 
-    def source(self, returned: str, doc: str) -> str:
+    def branch(self, lowering: Lowering) -> HostWriter:
+        """A writer of another path through `forward`, with the same kernels."""
+        made = HostWriter(lowering)
+        made.kernels, made.names, made.helpers = self.kernels, self.names, self.helpers
+        return made
+
+    def source(self, forward: list[str], doc: str) -> str:
         """The whole file."""
         problem = self.lowering.problem
         parts = [f'"""{doc}"""', "", *self.imports(), ""]
@@ -158,7 +164,7 @@ class HostWriter:
             parts += ["", body.replace("{name}", name, 1), ""]
         if self.allocator:
             parts += ["", ALLOCATOR, ""]
-        parts += ["", model_source(problem, self.lowering, self.forward_lines(returned))]
+        parts += ["", model_source(problem, self.lowering, forward)]
         return "\n".join(parts).rstrip() + "\n"
 
     def imports(self) -> list[str]:
@@ -392,6 +398,9 @@ def attribute_lines(node: ast.ClassDef, lowering: Lowering, forward: str, lines:
     added = []
     for name in sorted(set(re.findall(r"self\.(\w+)", forward))):
         known = name in {k.split("[")[0] for k in lowering.cases[0].numbers_args}
+        chosen = name.removesuffix("_chosen")
+        if chosen != name and chosen in lowering.cases[0].numbers_args:
+            added.append(f"        self.{name} = {chosen}")
         if known and not re.search(rf"self\.{name}\s*[=:]", text):
             added.append(f"        self.{name} = {name}")
     if added and not any(isinstance(m, ast.FunctionDef) and m.name == "__init__" for m in node.body):

@@ -88,7 +88,8 @@ class Lowering:
         self.arguments: dict[tuple[Any, ...], str] = {}
         for name in self.cases[0].numbers_args:
             values = tuple(case.numbers_args.get(name) for case in self.cases)
-            if len(set(values)) > 1 and None not in values:
+            numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+            if len(set(values)) > 1 and numbers:
                 self.arguments.setdefault(values, f"self.{name}")
         for name in self.cases[0].input_numbers:
             values = tuple(case.input_numbers.get(name) for case in self.cases)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewright.cell.oracle_problem import ProblemError
@@ -27,6 +27,35 @@ class Taught:
 
 def write(problem: Problem, options: dict[str, Any]) -> str:
     """The text of a candidate. Raises `Unsupported` with the reason if there is none."""
+    host, forward = None, []
+    for condition, part in paths(problem):
+        host, lines = write_path(part, options, host)
+        forward += [f"if {condition}:", *("    " + line for line in lines)] if condition else lines
+    assert host is not None
+    if not forward[-1].startswith("return"):
+        forward.append('raise ValueError("no kernels were written for this argument")')
+    doc = f"{summary(problem)}\n\nWritten by Tilewright's offline teacher: {len(host.kernels)} kernel(s)."
+    return host.source(forward, doc.replace('"""', "'''") + "\n")
+
+
+def paths(problem: Problem) -> list[tuple[str, Problem]]:
+    """Cases with equal graphs together, and the condition on an argument of the constructor that picks them."""
+    parts: dict[tuple[str, ...], list[Any]] = {}
+    for case in problem.cases:
+        parts.setdefault(tuple(str(n.target) for n in case.graph.graph.nodes), []).append(case)
+    if len(parts) == 1:
+        return [("", problem)]
+    for name in problem.cases[0].numbers_args:
+        values = [sorted({case.numbers_args.get(name) for case in cases}, key=str) for cases in parts.values()]
+        flat = [v for part in values for v in part]
+        if "[" not in name and None not in flat and len(set(flat)) == len(flat):
+            conditions = [" or ".join(f"self.{name}_chosen == {v!r}" for v in part) for part in values]
+            return [(c, replace(problem, cases=cases)) for c, cases in zip(conditions, parts.values(), strict=True)]
+    raise Unsupported("the problem's cases take different paths through forward")
+
+
+def write_path(problem: Problem, options: dict[str, Any], before: HostWriter | None) -> tuple[HostWriter, list[str]]:
+    """One path through `forward`: its lines, with the kernels added to those of the paths before."""
     lowering = Lowering(problem, options)
     try:
         results = lowering.run()
@@ -34,15 +63,17 @@ def write(problem: Problem, options: dict[str, Any]) -> str:
         raise Unsupported("the problem's cases take different paths through forward") from None
     outputs = finish_results(lowering, results)
     lowering.nodes = needed(lowering.nodes, [v for v, _ in outputs])
-    groups = Grouper(lowering.sizes, options).run(lowering.nodes, [v for v, _ in outputs])
-    groups = live(groups)
-    host = HostWriter(lowering)
+    groups = live(Grouper(lowering.sizes, options).run(lowering.nodes, [v for v, _ in outputs]))
+    host = before.branch(lowering) if before else HostWriter(lowering)
     for group in groups:
         for launch in emit(group, lowering.sizes, options):
             host.call(launch)
     texts = [output_text(host, value, shape) for value, shape in outputs]
-    doc = f"{summary(problem)}\n\nWritten by Tilewright's offline teacher: {len(host.kernels)} kernel(s)."
-    return host.source(result_text(lowering, texts), doc.replace('"""', "'''") + "\n")
+    lines = host.forward_lines(result_text(lowering, texts))
+    if before:
+        host.libdevice |= before.libdevice
+        host.allocator |= before.allocator
+    return host, lines
 
 
 def summary(problem: Problem) -> str:

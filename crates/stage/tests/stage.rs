@@ -320,13 +320,14 @@ fn direct_runs_a_file_on_the_trials_data_and_sees_no_expected_output() {
 
 /// A recording library in front of a driver that can do nothing, and stages whose jobs have it.
 static RECORDER: LazyLock<(Library, Stage)> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
     let (code, driver) = (folder.path().join("driver.c"), folder.path().join("driver.so"));
-    std::fs::write(&code, "int cuInit(unsigned flags) { return 0; }").unwrap();
-    let compiled = Command::new("cc").args(["-shared", "-fPIC"]).arg(&code).arg("-o").arg(&driver).status().unwrap();
+    std::fs::write(&code, "int cuInit(unsigned flags) { return 0; }").expect("a file");
+    let compiled =
+        Command::new("cc").args(["-shared", "-fPIC"]).arg(&code).arg("-o").arg(&driver).status().expect("a compiler");
     assert!(compiled.success());
-    let library = Library::new(&driver).unwrap();
-    let stage = Fixture::new().stage.preloading(&library.path()).unwrap();
+    let library = Library::new(&driver).expect("a library");
+    let stage = Fixture::new().stage.preloading(&library.path()).expect("a zygote");
     (library, stage)
 });
 
@@ -334,15 +335,15 @@ static RECORDER: LazyLock<(Library, Stage)> = LazyLock::new(|| {
 fn record(source: &str) -> (Result<(), StageError>, Result<Recording, ChannelError>) {
     let fixture = Fixture::new();
     let request = fixture.problem(PROBLEM);
-    let oracle = fixture.stage.oracle(&request).unwrap();
+    let oracle = fixture.stage.oracle(&request).expect("an oracle");
     let (library, stage) = &*RECORDER;
-    let (channel, listener) = listen(1 << 20).unwrap();
+    let (channel, listener) = listen(1 << 20).expect("a channel");
     let outcome = stage.confirm(ConfirmRequest {
         source,
         signature: &oracle.cases[0].signature,
         device: "cpu".into(),
         trial: &oracle.cases[0].trials[0],
-        data: &DataFile::open(&request.data).unwrap(),
+        data: &DataFile::open(&request.data).expect("data"),
         library: &library.path(),
         files: &library.files(),
         channel,

@@ -316,6 +316,24 @@ pub(crate) const TRACE: &[Elsewhere] = &[
     },
 ];
 
+/// What a run of the unmodified file shows (`crates/verify/src/confirm.rs`).
+pub(crate) const CONFIRM: &[Elsewhere] = &[
+    Elsewhere {
+        id: "plan-is-not-the-file",
+        tier: Tier::Proof,
+        what: "Refuses a file that, run unmodified on real tensors, hands the GPU's driver something else than the trace said: other kernels, grids, arguments or outputs, work of torch, or nothing because it fails.",
+        why: "The verdict is about the plan. A file that tells the tracer's tensors from real ones can do anything in use.",
+        instead: "The same code for every kind of tensor.",
+    },
+    Elsewhere {
+        id: "forged-recording",
+        tier: Tier::Proof,
+        what: "Refuses a file in whose process somebody wrote to the channel of the recorder.",
+        why: "What reaches the driver is known by these records alone.",
+        instead: "Leave open descriptors alone that the file did not open.",
+    },
+];
+
 /// What the value flow of host code reports (`crates/screen/src/flow`).
 pub(crate) const FLOW: &[Elsewhere] = &[
     Elsewhere {

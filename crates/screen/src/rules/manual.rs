@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tilewright_contract::Tier;
 
 use super::ALL;
-use super::elsewhere::{Elsewhere, FLOW, TRACE};
+use super::elsewhere::{CONFIRM, Elsewhere, FLOW, TRACE};
 
 /// One rule as its manual shows it.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ pub struct Manual {
     pub id: &'static str,
     /// The gravest tier of its findings.
     pub tier: Tier,
-    /// The stages that report it: `screen`, `cut` (part of the screen), `trace`.
+    /// The stages that report it: `screen`, `cut` (part of the screen), `trace`, `confirm`.
     pub stages: Vec<&'static str>,
     /// Markdown: what it does, why, an example, what to use instead.
     pub text: String,
@@ -67,9 +67,11 @@ pub fn manual() -> Vec<Manual> {
         let text = doc_above(include_str!("../cut/obstacle.rs"), &format!("{variant},"));
         pages.insert(id, Manual { id, tier: Tier::Untraceable, stages: vec!["cut"], text });
     }
-    for entry in FLOW {
-        let (id, tier, text) = (entry.id, entry.tier, sections(entry));
-        pages.insert(id, Manual { id, tier, stages: vec!["screen"], text });
+    for (stage, entries) in [("screen", FLOW), ("confirm", CONFIRM)] {
+        for entry in entries {
+            let (id, tier, text) = (entry.id, entry.tier, sections(entry));
+            pages.insert(id, Manual { id, tier, stages: vec![stage], text });
+        }
     }
     for entry in TRACE {
         let page = pages.entry(entry.id).or_insert_with(|| Manual {

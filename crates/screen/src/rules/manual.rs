@@ -14,7 +14,7 @@ pub struct Manual {
     pub id: &'static str,
     /// The gravest tier of its findings.
     pub tier: Tier,
-    /// The stages that report it: `screen`, `cut` (part of the screen), `trace`, `confirm`.
+    /// The stages that report it: `screen`, `cut` (part of the screen), `trace`, `confirmation`.
     pub stages: Vec<&'static str>,
     /// Markdown: what it does, why, an example, what to use instead.
     pub text: String,
@@ -67,7 +67,7 @@ pub fn manual() -> Vec<Manual> {
         let text = doc_above(include_str!("../cut/obstacle.rs"), &format!("{variant},"));
         pages.insert(id, Manual { id, tier: Tier::Untraceable, stages: vec!["cut"], text });
     }
-    for (stage, entries) in [("screen", FLOW), ("confirm", CONFIRM)] {
+    for (stage, entries) in [("screen", FLOW), ("confirmation", CONFIRM)] {
         for entry in entries {
             let (id, tier, text) = (entry.id, entry.tier, sections(entry));
             pages.insert(id, Manual { id, tier, stages: vec![stage], text });

@@ -45,6 +45,8 @@ SETS = 3
 """Sets of inputs that calls take in turn: as many as candidates are timed on (`verify/timing.rs`)."""
 PREPARATIONS = 10
 """Times that a call is prepared anew, to see what that changes."""
+TURNS = 7
+"""Series of calls by each preparation."""
 NOTHING_CALLS = 61
 """Calls of the kernel that does nothing."""
 WARM_UP = 3
@@ -159,25 +161,28 @@ class Subject:
 
     @torch.no_grad()
     def medians(self) -> dict[str, list[float]]:
-        """How much the time of a call depends on where its memory lies: medians of two calls, each in fresh memory."""
-        found: dict[str, list[float]] = {"product": [], "addition": []}
+        """How much the time of a call depends on where its memory lies: medians of two calls, each in fresh memory. All
+        are prepared first and then timed in turns, so that what drifts meanwhile hits all alike."""
+        prepared: dict[str, list[torch.cuda.CUDAGraph]] = {"product": [], "addition": []}
         rng = random.Random(0)
-        gaps = []
+        kept = []
         for _ in range(PREPARATIONS):
-            # Memory that is held meanwhile, so that each time other addresses are given out.
-            gaps.append(torch.empty(rng.randrange(1, 32) << 20, dtype=torch.uint8, device=self.device))
+            # Gaps between the memory of one and the next.
+            kept.append(torch.empty(rng.randrange(1, 32) << 20, dtype=torch.uint8, device=self.device))
             a, b, c = (torch.randn(2048, 2048, device=self.device).half() for _ in range(3))
             x, y, z = (torch.randn(4 << 20, device=self.device) for _ in range(3))
-            for name, call in (
-                ("product", functools.partial(torch.mm, a, b, out=c)),
-                ("addition", functools.partial(torch.add, x, y, out=z)),
-            ):
-                graph = recorded(call)
-                self.time(graph.replay, 5)
-                found[name].append(statistics.median(self.time(graph.replay, 61)))
-            del a, b, c, x, y, z, call, graph
-            torch.cuda.empty_cache()
-        return found
+            kept += [a, b, c, x, y, z]
+            prepared["product"].append(recorded(functools.partial(torch.mm, a, b, out=c)))
+            prepared["addition"].append(recorded(functools.partial(torch.add, x, y, out=z)))
+        return {name: self.in_turns(graphs) for name, graphs in prepared.items()}
+
+    def in_turns(self, graphs: list[torch.cuda.CUDAGraph]) -> list[float]:
+        """Median time of each of some calls: of the medians of series that take turns."""
+        series: list[list[float]] = [[] for _ in graphs]
+        for _ in range(TURNS):
+            for graph, medians in zip(graphs, series, strict=True):
+                medians.append(statistics.median(self.time(graph.replay, 31)))
+        return [statistics.median(medians) for medians in series]
 
     @torch.no_grad()
     def work(self) -> dict[str, Any]:

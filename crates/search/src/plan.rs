@@ -140,3 +140,6 @@ fn best_window<'p, 'a>(path: &'p [&'a Node], size: usize) -> &'p [&'a Node] {
     let best = path.windows(size).max_by(|a, b| sum(a).total_cmp(&sum(b)));
     best.unwrap_or(path)
 }
+
+#[cfg(test)]
+mod tests;

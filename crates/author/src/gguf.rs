@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use candle_core::quantized::gguf_file::{Content, Value};
+use candle_core::quantized::gguf_file::Content;
 use candle_core::quantized::tokenizer::TokenizerFromGguf;
 use candle_core::{Device, Tensor};
 use candle_transformers::generation::LogitsProcessor;
 use candle_transformers::models::quantized_llama::ModelWeights;
-use minijinja::{Environment, context};
+use minijinja::{Environment, Value, context};
 use tokenizers::Tokenizer;
 
-use crate::{Chat, ChatError, GgufEntry, Listener, Message, Piece, Reply, Sampling, Usage};
+use crate::{Chat, ChatError, GgufEntry, Listener, Message, Piece, Reply, Role, Sampling, Usage};
 
 /// What most small models are trained on, for files whose own template is not there or not understood.
 const CHAT_ML: &str = "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n\
@@ -48,7 +48,7 @@ impl Gguf {
         let content = Content::read(&mut file).map_err(|error| failed(error.to_string()))?;
         let tokenizer = Tokenizer::from_gguf(&content).map_err(|error| failed(error.to_string()))?;
         let text = |key: &str| content.metadata.get(key).and_then(|value| value.to_string().ok()).cloned();
-        let number = |key: &str| content.metadata.get(key).and_then(|value: &Value| value.to_u32().ok());
+        let number = |key: &str| content.metadata.get(key).and_then(|value| value.to_u32().ok());
         let template = text("tokenizer.chat_template");
         let end = number("tokenizer.ggml.eos_token_id");
         let context_tokens = number("llama.context_length").map_or(DEFAULT_CONTEXT, u64::from);
@@ -68,11 +68,20 @@ impl Gguf {
 
     /// The messages as the model was trained to read them, up to where it is to go on.
     fn prompt(&self, messages: &[Message]) -> Result<String, ChatError> {
+        let role = |role| match role {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        };
+        let told = messages.iter().map(|one| {
+            Value::from_pairs([("role", Value::from(role(one.role))), ("content", Value::from(one.content.as_str()))])
+        });
+        let told: Vec<Value> = told.collect();
         let render = |template: &str| {
             let special = |id: Option<u32>| id.and_then(|id| self.tokenizer.id_to_token(id)).unwrap_or_default();
             Environment::new().render_str(
                 template,
-                context! { messages, add_generation_prompt => true, bos_token => "", eos_token => special(self.end) },
+                context! { messages => told.clone(), add_generation_prompt => true, bos_token => "", eos_token => special(self.end) },
             )
         };
         let own = self.template.as_deref().and_then(|template| render(template).ok());

@@ -177,8 +177,8 @@ pub struct DeviceLimits {
     /// Operations a second of a large matrix product, by dtype.
     pub matmul: BTreeMap<String, f64>,
     /// How much the median time of the same kernel varies from one preparation to the next, in fresh memory: the standard
-    /// deviation as a share, the larger of a matrix product's and an addition's.
-    pub scatter: f64,
+    /// deviation as a share, of a `product` of matrices and of an `addition`.
+    pub scatter: BTreeMap<String, f64>,
     pub host: HostCosts,
 }
 

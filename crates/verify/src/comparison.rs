@@ -4,6 +4,7 @@ use tilewright_contract::{BaselineTime, DeviceLimits, Work};
 use tilewright_stage::StageError;
 
 use crate::draft::Stop;
+use crate::limits;
 
 /// What the times of equal candidates differ by between preparations, as a share, where it was not measured: the largest
 /// that was seen (H200, coefficient of variation of 8 to 20 verdicts: 0.3 to 0.8 %).
@@ -42,6 +43,8 @@ pub(crate) struct Comparison {
 impl Comparison {
     /// What preparations differ by, as a share.
     pub(crate) fn scatter(&self) -> f64 {
-        self.limits.as_ref().map_or(SCATTER, |limits| limits.scatter.max(LEAST_SCATTER))
+        let known = self.limits.as_ref().zip(self.work);
+        let found = known.and_then(|(limits, work)| limits::scatter(limits, work));
+        found.map_or(SCATTER, |scatter| scatter.max(LEAST_SCATTER))
     }
 }

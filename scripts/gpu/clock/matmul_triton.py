@@ -3,14 +3,10 @@ import torch.nn as nn
 import triton
 import triton.language as tl
 
-EXTRA = 0.0  # Share of the programs whose work is done twice.
-
 
 @triton.jit
-def matmul_kernel(
-    programs, a_ptr, b_ptr, c_ptr, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, G: tl.constexpr
-):
-    pid = tl.program_id(0) % programs
+def matmul_kernel(a_ptr, b_ptr, c_ptr, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, G: tl.constexpr):
+    pid = tl.program_id(0)
     wide = tl.cdiv(n, BN)
     group = G * wide
     first = pid // group * G
@@ -34,7 +30,6 @@ class ModelNew(nn.Module):
     def forward(self, a, b):
         (m, k), n = a.shape, b.shape[1]
         c = torch.empty((m, n), dtype=a.dtype, device=a.device)
-        programs = triton.cdiv(m, 128) * triton.cdiv(n, 256)
-        grid = (programs + int(programs * EXTRA),)
-        matmul_kernel[grid](programs, a, b, c, m, n, k, BM=128, BN=256, BK=64, G=8, num_warps=8, num_stages=3)
+        grid = (triton.cdiv(m, 128) * triton.cdiv(n, 256),)
+        matmul_kernel[grid](a, b, c, m, n, k, BM=128, BN=256, BK=64, G=8, num_warps=8, num_stages=3)
         return c

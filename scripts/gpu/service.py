@@ -67,12 +67,12 @@ class Service:
                 return
             yield answer
 
-    def close(self) -> str:
-        """End it; the end of what it said on stderr."""
+    def close(self, patience: float = 30.0) -> str:
+        """End it, at the latest after so many seconds; the end of what it said on stderr."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         try:
-            self.process.wait(30)
+            self.process.wait(patience)
         except subprocess.TimeoutExpired:
             self.process.kill()
         self.errors.seek(0)

@@ -3,7 +3,7 @@
     python3 scripts/gpu/throughput.py BINARY [--count 200] [--target cuda:0] [--plain 20] [--small] [--out FILE]
 
 First one candidate of each problem, which loads the problems (the first figure); then all the others at once, which are
-what is measured. With --plain, some of them by a plain baseline too: a fresh Python process for each, one after the other.
+what is measured. With --plain, some of them by a plain baseline too: a fresh Python process for each, in turn.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     watch, start = Watch(), time.monotonic()
     found = ask(service, rest, start, options.limit)
     seen = watch.end()
-    log = service.close()
+    log = service.close(30.0 if len(found) == len(rest) else 1.0)
     if len(found) < len(rest) or len(warm) < len(first):
         print(f"answers are missing: {len(warm)} of {len(first)}, {len(found)} of {len(rest)}\n{log}", file=sys.stderr)
     return {

@@ -146,7 +146,8 @@ fn after_a_failure_of_the_taker_no_task_is_asked_for() {
     let problem = bench.problem("broken", "");
     let asked = AtomicUsize::new(0);
     let tasks = std::iter::repeat_with(|| task(asked.fetch_add(1, Ordering::SeqCst), &problem));
-    let served = serve(&bench.verifier, tasks, Width { jobs: 2, problems: 1 }, |tag, _| if tag < 5 { Ok(()) } else { Err(tag) });
+    let served =
+        serve(&bench.verifier, tasks, Width { jobs: 2, problems: 1 }, |tag, _| if tag < 5 { Ok(()) } else { Err(tag) });
     assert!(served.unwrap_err() >= 5);
     assert!(asked.into_inner() < 50);
 }

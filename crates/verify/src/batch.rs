@@ -122,7 +122,10 @@ fn one<T>(verifier: &Verifier, problem: &Problem, task: &Task<T>) -> Verdict {
     let file = &task.candidate;
     let source = match task.source.clone().map_or_else(|| std::fs::read(file), Ok) {
         Ok(source) => source,
-        Err(error) => return failed(verifier, problem, file, &[], format!("failed to read the candidate: {error}")),
+        Err(error) => {
+            let stop = Stop::infrastructure(format!("failed to read the candidate: {error}"));
+            return failed(verifier, problem, file, &[], stop);
+        }
     };
     surely(verifier, problem, file, &source, &|_| {})
 }
@@ -130,14 +133,11 @@ fn one<T>(verifier: &Verifier, problem: &Problem, task: &Task<T>) -> Verdict {
 /// The verdict on a candidate, also where verifying it finds a bug of ours.
 pub fn surely(verifier: &Verifier, problem: &Problem, file: &Path, source: &[u8], watch: Watch<'_>) -> Verdict {
     let verify = || verifier.verify_watched(problem, file, source, watch);
-    catch_unwind(AssertUnwindSafe(verify)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-        failed(verifier, problem, file, source, format!("a bug in Tilewright: {text}"))
-    })
+    catch_unwind(AssertUnwindSafe(verify))
+        .unwrap_or_else(|panic| failed(verifier, problem, file, source, Stop::bug(panic.as_ref())))
 }
 
-fn failed(verifier: &Verifier, problem: &Problem, file: &Path, source: &[u8], message: String) -> Verdict {
+fn failed(verifier: &Verifier, problem: &Problem, file: &Path, source: &[u8], stop: Stop) -> Verdict {
     let draft = Draft::new(&verifier.options, problem.id.clone(), identify(file, source));
-    draft.finish(Err(Stop::infrastructure(message)))
+    draft.finish(Err(stop))
 }

@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::time::Instant;
 
 use tilewright_cell::Death;
@@ -35,6 +36,13 @@ impl Stop {
 
     pub(crate) fn infrastructure(message: impl Into<String>) -> Self {
         Self::new(VerdictKind::Infrastructure, "infrastructure", message)
+    }
+
+    /// For a panic of ours that was caught.
+    pub(crate) fn bug(panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        Self::infrastructure(format!("a bug in Tilewright: {text}"))
     }
 }
 

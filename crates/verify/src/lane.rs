@@ -9,8 +9,9 @@ use tilewright_contract::DeviceLimits;
 use tilewright_replay::cuda::CudaDevice;
 use tilewright_stage::{Permit, Permits};
 
-/// Those that may use a GPU side by side: more than there ever are.
-const SHARES: u64 = 1 << 20;
+/// Those that may use a GPU side by side. A process that starts to use it takes locks of the driver, so that many at a time
+/// take longer than in turns.
+const SHARES: u64 = 4;
 
 /// One GPU with its executor process. Candidates take turns there: nothing else of ours computes on it during a turn, so
 /// that what is measured is measured alone.
@@ -58,6 +59,11 @@ impl Lane {
     /// The executor.
     pub(crate) fn device(&self) -> MutexGuard<'_, CudaDevice> {
         self.device.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the executor ready before it is needed: the first use of a GPU takes a good part of a second.
+    pub(crate) fn wake(&self) {
+        self.device().wake();
     }
 
     /// Does some work on the GPU that others may do theirs beside, but no candidate has its turn meanwhile.

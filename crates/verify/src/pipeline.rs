@@ -175,8 +175,7 @@ impl Verifier {
         std::thread::scope(|scope| {
             let emulated = scope.spawn(|| self.emulate(candidate, &smallest, weights));
             let judged = self.replay(candidate, build, weights, draft);
-            let bug = |_| Emulated::stopped(Stop::infrastructure("a bug in Tilewright: the emulator panicked"));
-            emulated.join().unwrap_or_else(bug).tell(draft)?;
+            emulated.join().unwrap_or_else(|panic| Emulated::stopped(Stop::bug(panic.as_ref()))).tell(draft)?;
             judged
         })
     }

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -71,11 +72,8 @@ impl Verifier {
     pub fn load(&self, path: &Path) -> Problem {
         let start = std::time::Instant::now();
         let source = std::fs::read(path).unwrap_or_default();
-        let oracle = self.oracle(path, Weights::Random);
-        let degenerate = match (&oracle, self.options.profiles.first()) {
-            (Ok(oracle), Some(profile)) => free_passes(oracle, profile),
-            _ => Vec::new(),
-        };
+        let (oracle, degenerate) = catch_unwind(AssertUnwindSafe(|| self.ask_oracle(path)))
+            .unwrap_or_else(|panic| (Err(Stop::bug(panic.as_ref())), Vec::new()));
         Problem {
             path: path.to_owned(),
             id: identify(path, &source),
@@ -86,6 +84,16 @@ impl Verifier {
             init_seed: derive(self.options.seed, b"init"),
             seconds: start.elapsed().as_secs_f64(),
         }
+    }
+
+    /// A problem's data, and what passes on them without the answer.
+    fn ask_oracle(&self, path: &Path) -> (Result<OracleSet, Stop>, Vec<String>) {
+        let oracle = self.oracle(path, Weights::Random);
+        let degenerate = match (&oracle, self.options.profiles.first()) {
+            (Ok(oracle), Some(profile)) => free_passes(oracle, profile),
+            _ => Vec::new(),
+        };
+        (oracle, degenerate)
     }
 
     /// Oracle data of a problem under one rule for its weights: in a process on the first GPU, where there is one.

@@ -82,6 +82,11 @@ impl CudaDevice {
         Self { ordinal, process: None, bus: None, command: itself }
     }
 
+    /// Starts the executor, if it does not run. What goes wrong is told to whoever needs it.
+    pub fn wake(&mut self) {
+        let _ = self.executor();
+    }
+
     /// Executes a plan; `kernels` in the plan's order, `steps` as [`crate::step_kernels`] asked for.
     pub fn run(
         &mut self,

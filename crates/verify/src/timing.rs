@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::f64::consts::SQRT_2;
 use std::sync::Arc;
+use std::ops::{Range, RangeInclusive};
 use std::time::{Duration, Instant};
 
 use tilewright_clock::{estimate, median, speedup, spread, widen};
@@ -25,16 +26,22 @@ use crate::{judging, limits, shared};
 
 /// Sets of inputs that calls take in turn.
 pub(crate) const SETS: usize = 3;
-/// Calls in a block: candidate and baseline take turns by blocks, and between them it is decided whether there are enough.
-const BLOCK: u32 = 15;
-/// Timed calls of a series at least and at most.
-const CALLS: std::ops::Range<usize> = 60..600;
+/// Calls in a block at least and at most: candidate and baseline take turns by blocks, and between them it is decided whether
+/// there are enough.
+const BLOCK: RangeInclusive<u32> = 3..=15;
+/// Device time of a block's calls, in microseconds, that it may take where they are long.
+const BLOCK_US: f64 = 5_000.0;
+/// Timed calls of a series at least, where there is time for them, and at most.
+const CALLS: Range<usize> = 60..400;
 /// Half an interval's width, as a share, that is narrow enough.
 const SPREAD: f64 = 0.002;
-/// Device time that the calls of a series may take together, flushes not counted.
-const BUDGET: Duration = Duration::from_millis(300);
+/// How long candidate and baseline may be timed against each other, all that is done between the calls counted: others wait
+/// for the device.
+const COMPARISON: Duration = Duration::from_millis(60);
+/// How long a series of the candidate alone may take.
+const SERIES: Duration = Duration::from_millis(20);
 /// Calls of a plan that are thrown away: the first ones meet a device whose clocks have sunk.
-const WARM_UP: u32 = 10;
+const WARM_UP: u32 = 9;
 /// Calls that decide between autotune configurations.
 const TUNING: u32 = 15;
 /// Timed calls at most where every result is judged, because bits vary from call to call.
@@ -46,7 +53,7 @@ const LOSSES: u32 = 10;
 /// measure around it is the cost of measuring, which they measure around every other kernel too.
 const NOTHING: f64 = 0.6;
 
-const COLD: Block = Block { calls: BLOCK, cold: true, launches: false, read_back: false };
+const COLD: Block = Block { calls: *BLOCK.end(), cold: true, launches: false, read_back: false };
 
 /// Times the plan of the problem's own case; of several autotune configurations, the fastest.
 ///
@@ -145,6 +152,8 @@ struct Bench<'a> {
     overhead: f64,
     /// Bits vary from call to call.
     varies: bool,
+    /// Calls in a block.
+    pace: u32,
 }
 
 impl<'a> Bench<'a> {
@@ -171,6 +180,7 @@ impl<'a> Bench<'a> {
             digests,
             overhead: 0.0,
             varies: false,
+            pace: *BLOCK.end(),
         }
     }
 
@@ -184,7 +194,7 @@ impl<'a> Bench<'a> {
 
     fn time(&mut self, device: &mut CudaDevice, draft: &mut Draft) -> Result<Timing, Stop> {
         self.prepare(device)?;
-        self.block(device, Block { calls: WARM_UP, ..COLD })?;
+        self.warm_up(device)?;
         let before = device.state();
         let mut found = Comparison::default();
         match self.compare_all(device, &mut found) {
@@ -193,10 +203,10 @@ impl<'a> Bench<'a> {
             Err(Trouble::Baseline(error)) => draft.note(format!("a baseline could not be timed: {error}")),
         }
         if found.ours.is_empty() {
-            found.ours = self.series(device, COLD)?;
+            found.ours = self.series(device, self.cold())?;
         }
-        let warm = self.series(device, Block { cold: false, ..COLD })?;
-        let launches = self.block(device, Block { launches: true, ..COLD })?;
+        let warm = self.series(device, Block { cold: false, ..self.cold() })?;
+        let launches = self.block(device, Block { launches: true, ..self.cold() })?;
         let none = || Stop::infrastructure("no call was timed");
         let scatter = found.scatter();
         let device_us = widen(estimate(&found.ours).ok_or_else(none)?, scatter);
@@ -251,18 +261,21 @@ impl<'a> Bench<'a> {
         let ready = reference.prepare(kind)?;
         // Without a graph, the gaps between kernels are part of the time anyway.
         let overhead = if ready.graph { (ready.nothing_us - NOTHING).max(0.0) } else { 0.0 };
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        let mut budget = BUDGET.as_secs_f64() * 1e6;
-        while !self.enough(&ours, budget) || spread(&theirs) > SPREAD && theirs.len() < CALLS.end && budget > 0.0 {
+        let (mut ours, mut theirs) = (Vec::new(), Vec::<f64>::new());
+        let (start, mut pace) = (Instant::now(), *BLOCK.start());
+        loop {
+            let late = start.elapsed() > COMPARISON;
+            if self.enough(&ours, late) && (late || theirs.len() >= CALLS.end || spread(&theirs) <= SPREAD) {
+                break;
+            }
             for candidate in [true, false, false, true] {
-                let block = if candidate {
-                    let block = self.block(device, COLD)?;
-                    self.times(&block)
+                if candidate {
+                    let block = self.block(device, self.cold())?;
+                    ours.extend(self.times(&block));
                 } else {
-                    reference.time(kind, BLOCK)?.into_iter().map(|us| us - overhead).collect()
-                };
-                budget -= block.iter().sum::<f64>();
-                if candidate { &mut ours } else { &mut theirs }.extend(block);
+                    theirs.extend(reference.time(kind, pace)?.into_iter().map(|us| us - overhead));
+                    pace = calls_in_block(&theirs);
+                }
             }
         }
         let baseline = || {
@@ -284,22 +297,33 @@ impl<'a> Bench<'a> {
 
     /// Blocks of calls until their median is known well enough, or the budget is spent.
     fn series(&mut self, device: &mut CudaDevice, block: Block) -> Result<Vec<f64>, Stop> {
-        let mut found = Vec::new();
-        let mut budget = BUDGET.as_secs_f64() * 1e6;
-        while !self.enough(&found, budget) {
+        let (mut found, start) = (Vec::new(), Instant::now());
+        while !self.enough(&found, start.elapsed() > SERIES) {
             let calls = self.block(device, block)?;
-            let times = self.times(&calls);
-            budget -= times.iter().sum::<f64>();
-            found.extend(times);
+            found.extend(self.times(&calls));
         }
         Ok(found)
     }
 
-    fn enough(&self, times: &[f64], budget: f64) -> bool {
+    fn enough(&self, times: &[f64], late: bool) -> bool {
         let most = if self.varies { JUDGED } else { CALLS.end };
-        times.len() >= most
-            || !times.is_empty() && budget <= 0.0
-            || times.len() >= CALLS.start && spread(times) < SPREAD
+        times.len() >= most || !times.is_empty() && late || times.len() >= CALLS.start && spread(times) <= SPREAD
+    }
+
+    /// Calls that are thrown away; they tell how many make a block.
+    fn warm_up(&mut self, device: &mut CudaDevice) -> Result<(), Stop> {
+        let mut times = Vec::new();
+        while times.len() < WARM_UP as usize && times.iter().sum::<f64>() < BLOCK_US {
+            let calls = self.block(device, Block { calls: *BLOCK.start(), ..COLD })?;
+            times.extend(self.times(&calls));
+        }
+        self.pace = calls_in_block(&times);
+        Ok(())
+    }
+
+    /// A block of calls, each with a cold cache.
+    fn cold(&self) -> Block {
+        Block { calls: self.pace, ..COLD }
     }
 
     /// The dtype of the problem's first float input.
@@ -474,4 +498,10 @@ impl<'a> Bench<'a> {
             })
             .collect()
     }
+}
+
+/// Calls in a block of what takes as long as these.
+fn calls_in_block(times: &[f64]) -> u32 {
+    let us = median(times).unwrap_or(BLOCK_US).max(1.0);
+    ((BLOCK_US / us) as u32).clamp(*BLOCK.start(), *BLOCK.end())
 }

@@ -71,6 +71,7 @@ impl Bench {
             timeout: Duration::from_secs(60),
             strict: false,
             keep: None,
+            confirm: 0.0,
         };
         let stage =
             Stage::new(oracles.clone(), Cache::open(folder.path().join("cache")).unwrap(), StageOptions::default());

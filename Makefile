@@ -58,6 +58,6 @@ reference-check:
 	@scripts/reference.sh --check docs/reference
 
 .PHONY: test-gpu
-test-gpu: ## On a machine with a GPU: every problem, the corpus and attacks by kernels
-	scripts/gpu/run.sh
-	scripts/gpu/attack.sh
+PARTS ?=
+test-gpu: ## On a machine with a GPU: problems, corpus, attacks, faults, clock, throughput; PARTS="faults clock" for some
+	scripts/gpu/run.sh $(PARTS)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import candidates
-from service import Service
+from service import Service, end_on_signal
 
 WARM_UP = 3
 
@@ -43,7 +43,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         for stage in verdict["stages"]:
             stages.setdefault(stage["stage"], []).append(stage["seconds"])
         on_gpu.append(sum(stage["seconds"] for stage in verdict["stages"] if stage["stage"] in ("replay", "time")))
-    log = service.close()
+    log = service.close(1.0)
     stages.pop("oracle", None)
     return {
         "kind": options.kind,
@@ -75,6 +75,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    end_on_signal()
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as cache:
         os.environ["TILEWRIGHT_CACHE"] = cache
         found = measure(options, Path(folder))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
 import subprocess
 import threading
 import time
@@ -14,6 +15,19 @@ from typing import Any
 
 SECTOR = 0.2
 """Seconds between two looks at the machine."""
+
+
+class Ended(Exception):
+    """Somebody wants an end: what is there is told."""
+
+
+def end_on_signal() -> None:
+    """Have SIGTERM end the waiting for answers, not the program."""
+
+    def end(*_: object) -> None:
+        raise Ended
+
+    signal.signal(signal.SIGTERM, end)
 
 
 class Service:
@@ -61,7 +75,7 @@ class Service:
         for _ in range(count):
             try:
                 answer = self.answers.get(timeout=max(end - time.monotonic(), 0.0))
-            except queue.Empty:
+            except (queue.Empty, Ended):
                 return
             if answer is None:
                 return

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import candidates
-from service import Service, Watch
+from service import Service, Watch, end_on_signal
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -38,6 +38,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     started = time.monotonic()
     service = Service(options.binary, options.target, *extra)
     warm = ask(service, first, started, options.limit)
+    print(f"{len(warm)} of {len(first)} after {time.monotonic() - started:.1f} s", file=sys.stderr, flush=True)
     watch, start = Watch(), time.monotonic()
     found = ask(service, rest, start, options.limit)
     seen = watch.end()
@@ -140,7 +141,7 @@ def table(found: dict[str, Any]) -> str:
         ("timed", str(found["timed"])),
         ("kernels compiled a second", f"{found['kernels_per_second']:.1f}"),
         ("answered by the cache of compiled kernels", str(found["compiled_before"])),
-        ("loading the problems, seconds", f"{found['warm']['seconds']:.1f}"),
+        ("loading the problems, seconds", f"{found['warm']['seconds']:.1f} ({found['warm']['verdicts']})"),
         ("seconds for a candidate, median", f"{found['seconds_each']:.2f}"),
         ("cores in use", f"{found['cores_busy']:.1f} of {os.cpu_count()}"),
         ("GPU taken by turns", share(found["lane_busy"])),
@@ -183,6 +184,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=600.0, help="seconds to wait for answers")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    end_on_signal()
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as cache:
         os.environ["TILEWRIGHT_CACHE"] = cache
         found = measure(options, Path(folder))

@@ -102,7 +102,7 @@ impl Resamples {
         let (below, &mut upper, _) = self.ranks.select_nth_unstable(count / 2);
         let time = |rank: u32| self.sorted[rank as usize];
         match below.iter().max() {
-            Some(&lower) if count % 2 == 0 => (time(lower) + time(upper)) / 2.0,
+            Some(&lower) if count.is_multiple_of(2) => (time(lower) + time(upper)) / 2.0,
             _ => time(upper),
         }
     }

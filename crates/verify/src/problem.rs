@@ -72,8 +72,14 @@ impl Verifier {
     pub fn load(&self, path: &Path) -> Problem {
         let start = std::time::Instant::now();
         let source = std::fs::read(path).unwrap_or_default();
-        let (oracle, degenerate) = catch_unwind(AssertUnwindSafe(|| self.ask_oracle(path)))
-            .unwrap_or_else(|panic| (Err(Stop::bug(panic.as_ref())), Vec::new()));
+        let (oracle, degenerate) = std::thread::scope(|threads| {
+            // The first candidate will want them.
+            for lane in &self.lanes {
+                threads.spawn(|| lane.wake());
+            }
+            catch_unwind(AssertUnwindSafe(|| self.ask_oracle(path)))
+                .unwrap_or_else(|panic| (Err(Stop::bug(panic.as_ref())), Vec::new()))
+        });
         Problem {
             path: path.to_owned(),
             id: identify(path, &source),

@@ -75,3 +75,15 @@ impl<'a> Shelf<'a> {
         drop(closed);
     }
 }
+
+impl Drop for Shelf<'_> {
+    /// Each has processes that take a moment to end.
+    fn drop(&mut self) {
+        let held = std::mem::take(self.held.get_mut().unwrap_or_else(PoisonError::into_inner));
+        std::thread::scope(|threads| {
+            for held in held {
+                threads.spawn(|| drop(held));
+            }
+        });
+    }
+}

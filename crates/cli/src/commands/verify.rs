@@ -2,18 +2,20 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::Context;
 use camino::Utf8Path;
 use tilewright_author::{Client, Config, Judge};
-use tilewright_contract::Verdict;
-use tilewright_verify::{Group, Log, LogError, Mode, Problem, Verifier, batch, digest};
+use tilewright_contract::{StageTime, Verdict};
+use tilewright_verify::{Group, Log, LogError, Mode, Verifier, batch, digest};
 
 use super::{session, stream, usage};
 use crate::args::{ModeArg, VerifyArgs};
 use crate::{output, render};
 
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
+    let begun = Instant::now();
     let mode = match args.mode {
         ModeArg::Replay => Mode::Replay,
         ModeArg::Direct => Mode::Direct,
@@ -37,6 +39,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     let work = Work::of(args)?;
     let judge = args.opinion.as_deref().map(|name| judge(name, args)).transpose()?;
     let mut verifier = session::start(options, &args.common)?.verifier;
+    let start = StageTime { stage: "start".into(), seconds: begun.elapsed().as_secs_f64(), cached: false };
     if !gpus.is_empty() {
         verifier = verifier.with_gpus(&gpus);
     }
@@ -50,7 +53,9 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     match work {
         Work::One { problem, candidate, source } => {
             let problem = verifier.load(problem.as_std_path());
-            one(&verifier, &problem, candidate, &source, args.common.json)
+            let mut verdict = verifier.verify(&problem, candidate.as_std_path(), &source);
+            verdict.stages.insert(0, start);
+            one(&verdict, args.common.json)
         }
         Work::Folder { problem, files } => many(&verifier, problem, files, args),
         Work::Requests => stream::run(&verifier, args),
@@ -89,18 +94,11 @@ fn judge(name: &str, args: &VerifyArgs) -> anyhow::Result<Judge> {
     Ok(Judge::new(client))
 }
 
-fn one(
-    verifier: &Verifier,
-    problem: &Problem,
-    candidate: &Utf8Path,
-    source: &[u8],
-    json: bool,
-) -> anyhow::Result<ExitCode> {
-    let verdict = verifier.verify(problem, candidate.as_std_path(), source);
+fn one(verdict: &Verdict, json: bool) -> anyhow::Result<ExitCode> {
     if json {
-        output::json(&verdict)?;
+        output::json(verdict)?;
     } else {
-        output::line(render::verdict(&verdict))?;
+        output::line(render::verdict(verdict))?;
     }
     Ok(ExitCode::from(verdict.verdict.exit_code()))
 }

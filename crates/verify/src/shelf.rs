@@ -8,6 +8,9 @@ use tilewright_contract::VerdictKind;
 use crate::pipeline::Verifier;
 use crate::problem::{Problem, digest};
 
+/// Share of the host's memory that stays free: problems are loaded beside candidates that allocate.
+const SCARCE: f64 = 0.15;
+
 /// A problem that is loaded, or will be by the first who uses it.
 pub(crate) type Slot = Arc<OnceLock<Problem>>;
 
@@ -62,11 +65,13 @@ impl<'a> Shelf<'a> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).retain(|held| !Arc::ptr_eq(&held.slot, slot));
     }
 
-    /// Closes those that nobody uses and that are too many, the one that was not used for longest first.
+    /// Closes those that nobody uses and that are too many, the one that was not used for longest first; where the host's
+    /// memory is scarce, one more for each candidate.
     fn tidy(&self) {
         let mut closed = Vec::new();
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        while held.len() > self.limit {
+        let limit = if is_scarce() { held.len().saturating_sub(1) } else { self.limit };
+        while held.len() > limit.min(self.limit) {
             let Some(at) = held.iter().position(|held| Arc::strong_count(&held.slot) == 1) else { break };
             closed.push(held.remove(at));
         }
@@ -74,6 +79,20 @@ impl<'a> Shelf<'a> {
         // Processes end here: nobody should wait for that.
         drop(closed);
     }
+}
+
+/// Whether less of the host's memory is free than should be. Unknown is not scarce.
+fn is_scarce() -> bool {
+    std::fs::read_to_string("/proc/meminfo").is_ok_and(|text| free_share(&text).is_some_and(|free| free < SCARCE))
+}
+
+/// Of all memory, the share that is free for use, by the kernel's own account.
+fn free_share(meminfo: &str) -> Option<f64> {
+    let field = |name: &str| -> Option<f64> {
+        let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse().ok()
+    };
+    Some(field("MemAvailable:")? / field("MemTotal:")?)
 }
 
 impl Drop for Shelf<'_> {
@@ -85,5 +104,18 @@ impl Drop for Shelf<'_> {
                 threads.spawn(|| drop(held));
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_of_free_memory_is_read_or_unknown() {
+        let text = "MemTotal:       1000 kB\nMemFree:         10 kB\nMemAvailable:    250 kB\n";
+        assert_eq!(free_share(text), Some(0.25));
+        assert_eq!(free_share("MemTotal: 1000 kB\n"), None);
+        assert_eq!(free_share("MemTotal: x kB\nMemAvailable: 1 kB\n"), None);
     }
 }

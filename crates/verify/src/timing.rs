@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::f64::consts::SQRT_2;
-use std::sync::Arc;
 use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tilewright_clock::{estimate, median, speedup, spread, widen};

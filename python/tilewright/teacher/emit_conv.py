@@ -23,7 +23,7 @@ def conv_tile(pixels: int, outputs: int, inner: int, dtype: torch.dtype, options
     elif dtype in (torch.float16, torch.bfloat16):
         p, o, k, warps, stages = 128, 128, 64, 8, 3
     else:
-        p, o, k, warps, stages = 128, 64, 32, 8, 2
+        p, o, k, warps, stages = 128, 64 if outputs <= 64 else 128, 64 if inner > 32 else 32, 8, 2
     o = min(o, max(16, 1 << (outputs - 1).bit_length()))
     k = min(k, max(16, 1 << (inner - 1).bit_length()))
     while p > 32 and -(-pixels // p) * -(-outputs // o) < 132:
@@ -119,7 +119,7 @@ def emit_conv(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
     w, rank = conv.w, conv.rank
     each = table.of(conv.each)[0]
     pixels = table.of(table.product([conv.batch, *conv.size_out]))[0]
-    flat = options.get("flat_taps", each < 16) and table.of(conv.taps)[0] > 1
+    flat = options.get("flat_taps", True) and table.of(conv.taps)[0] > 1
     inner = table.of(conv.each * conv.taps)[0] if flat else each
     p, o, k, warps, stages = conv_tile(pixels, table.of(conv.per_group)[0], inner, conv.dtype, options)
     for name, value in (("BLOCK_P", p), ("BLOCK_O", o), ("BLOCK_C", k)):
@@ -262,6 +262,8 @@ def emit_conv_transpose(group: Group, table: Sizes, options: dict[str, Any]) -> 
         conv.dtype,
         options,
     )
+    if "conv_tile" not in options and conv.dtype == torch.float32 and p == 128:
+        p, k = 256, min(k, 32)
     for name, value in (("BLOCK_P", p), ("BLOCK_O", o), ("BLOCK_C", k)):
         w.constexpr(name, str(value))
     conv.open(extents)

@@ -18,13 +18,13 @@ def choose_tile(m: int, n: int, k: int, batch: int, dtype: torch.dtype, options:
     if "tile" in options:
         rows, cols, inner, warps, stages = options["tile"]
     elif dtype in (torch.float16, torch.bfloat16):
-        rows, cols, inner, warps, stages = 128, 256, 64, 8, 3
+        rows, cols, inner, warps, stages = 128, 256, 64, 8, 4
         if tiles(m, n, 128, 256) * batch < 132:
             rows, cols, inner, warps, stages = 128, 128, 64, 8, 3
         if tiles(m, n, 128, 128) * batch < 132:
             rows, cols, inner, warps, stages = 64, 64, 64, 4, 4
     elif dtype == torch.float32:
-        rows, cols, inner, warps, stages = 128, 128, 32, 8, 2
+        rows, cols, inner, warps, stages = 128, 128, 32, 8, 3
         if tiles(m, n, 128, 128) * batch < 132:
             rows, cols, inner, warps, stages = 64, 64, 32, 4, 3
     else:
@@ -148,7 +148,8 @@ def pointer_loop(tile: Tile, sk: str, inner: int, split: int) -> None:
 
 def descriptors_fit(tile: Tile, a: ir.View, b: ir.View, batch: Any, split: int) -> bool:
     """Whether both operands can be read through tensor descriptors: plain matrices with rows of 16-byte multiples."""
-    if not tile.options.get("descriptors", False) or batch or split > 1:
+    half = a.value.dtype in (torch.float16, torch.bfloat16)
+    if not tile.options.get("descriptors", half) or batch or split > 1:
         return False
     return all(descriptor_of(tile.table, v) is not None for v in (a, b))
 

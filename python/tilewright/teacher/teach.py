@@ -160,6 +160,8 @@ VARIANTS: list[tuple[str, dict[str, Any], str]] = [
     ("one-part", {"split_k": 1}, "the inner dimension of products in one part"),
     ("flat-taps", {"flat_taps": True}, "convolutions: channels and taps as one inner dimension"),
     ("tap-loop", {"flat_taps": False}, "convolutions: a loop over taps around one over channels"),
+    ("descriptors", {"descriptors": True}, "operands of products through tensor descriptors"),
+    ("pointers", {"descriptors": False}, "operands of products through pointers"),
     ("row-order", {"grouped": False}, "tiles of a product in row order"),
     ("scores-in-memory", {"fused_attention": False}, "attention as product, softmax, product"),
     ("loop-4096", {"loop_block": 4096}, "4096 elements a program in element-wise kernels"),

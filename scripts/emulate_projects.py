@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run the published tests of Triton projects in the emulator, and say what became of them.
 
-    scripts/emulate_projects.py [--work DIR] [--each N] [--seconds S] [--budget S] [PROJECT…]
+    scripts/emulate_projects.py [--work DIR] [--each N] [--seconds S] [--budget S] [--memory GIB] [PROJECT…]
 
 A project is a file requirements/projects/NAME.txt, which pins it (first) and what its tests need, and says where they
 are (`# tests:`, patterns) and what they import from besides the project's root (`# path:`). The source distribution and
@@ -23,16 +23,15 @@ import subprocess
 import sys
 import tarfile
 import time
-import venv
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BASE = [ROOT / ".venv" / "lib" / f"python3.{sys.version_info.minor}" / "site-packages", ROOT / "python"]
+SOURCES = ROOT / "python"
+PYTHON = ROOT / ".venv" / "bin" / "python"
 REQUIREMENTS = ROOT / "requirements" / "projects"
-MEMORY = 20 << 30
-"""Bytes of address space that a test process may take."""
 
 
 def main() -> None:
@@ -43,6 +42,7 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=4, help="parametrisations of a test function that run")
     parser.add_argument("--seconds", type=int, default=30, help="for one test")
     parser.add_argument("--budget", type=int, default=3600, help="seconds for one project")
+    parser.add_argument("--memory", type=int, default=20, help="GiB of address space that a test process may take")
     parser.add_argument("--files", default="", help="only test files whose path matches this regular expression")
     parser.add_argument("--summary", action="store_true", help="run nothing, summarise what is there")
     arguments = parser.parse_args()
@@ -52,7 +52,7 @@ def main() -> None:
             parser.error(f"there is no requirements/projects/{name}.txt")
         log = arguments.work / f"{name}.jsonl"
         if not arguments.summary:
-            run_project(Project(name, arguments.work), log, arguments)
+            run_project(Project(name, arguments.work, arguments.memory << 30), log, arguments)
         summaries.append(summarise(name, [json.loads(line) for line in log.read_text().splitlines()]))
     print("\n".join(table(summaries)))
 
@@ -60,7 +60,8 @@ def main() -> None:
 class Project:
     """A published project, installed where its tests can run."""
 
-    def __init__(self, name: str, work: Path) -> None:
+    def __init__(self, name: str, work: Path, memory: int) -> None:
+        self.memory = memory
         self.file = REQUIREMENTS / f"{name}.txt"
         pins = re.findall(r"^([\w.-]+)==(\S+)$", self.file.read_text(), re.MULTILINE)
         self.package, self.version = pins[0]
@@ -76,9 +77,9 @@ class Project:
         if done.exists() and done.read_text() == self.file.read_text():
             return
         say(f"installing what {self.package} needs")
-        venv.create(self.venv, clear=True, symlinks=True)
+        subprocess.run([PYTHON, "-m", "venv", "--clear", "--without-pip", self.venv], check=True)
         site = next(self.venv.glob("lib/python*/site-packages"))
-        (site / "base.pth").write_text("".join(f"{folder}\n" for folder in BASE))
+        (site / "base.pth").write_text("".join(f"{folder}\n" for folder in base()))
         rest = [line for line in self.file.read_text().splitlines() if not line.startswith((f"{self.package}==", "#"))]
         (self.venv / "needs.txt").write_text("\n".join(rest))
         self._pip("install", "--no-deps", "-r", str(self.venv / "needs.txt"))
@@ -106,7 +107,8 @@ class Project:
         full = [self.python, "-m", "pytest", "-q", *plain, *command]
         with output.open("w") as file:
             streams = {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": subprocess.STDOUT}
-            process = subprocess.Popen(full, cwd=self.folder, env=environment, preexec_fn=limit, **streams)
+            limits = partial(limit, self.memory)
+            process = subprocess.Popen(full, cwd=self.folder, env=environment, preexec_fn=limits, **streams)
             while process.poll() is None:
                 if not alive():
                     process.kill()
@@ -114,8 +116,17 @@ class Project:
                     process.wait(10)
 
 
-def limit() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+def base() -> list[str]:
+    """Where .venv's Python finds packages: torch, Triton, pip and Tilewright's own."""
+    code = "import sys; print(*filter(None, sys.path), sep=chr(10))"
+    found = subprocess.run([PYTHON, "-I", "-c", code], check=True, capture_output=True, text=True).stdout.split("\n")
+    return [
+        folder for folder in found if folder.endswith(("site-packages", "dist-packages")) or Path(folder) == SOURCES
+    ]
+
+
+def limit(memory: int) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
 def run_project(project: Project, log: Path, arguments: argparse.Namespace) -> None:

@@ -1,8 +1,10 @@
 # Python that makes .venv (3.11 or newer).
 PYTHON ?= python3
 BIN := target/release/tilewright
-# nextest where it is installed; plain cargo otherwise.
-RUST_TESTS := $(if $(shell command -v cargo-nextest),nextest run --no-fail-fast,test --no-fail-fast)
+# nextest where it is installed, which runs each test in a process of its own; but these programs' tests share one
+# Python process with torch and Triton in it, which takes seconds to start.
+SHARED := stage pipeline
+space := $(subst ,, )
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -18,7 +20,8 @@ demo: venv build ## Build everything, write a kernel for an example module and v
 	$(BIN) verify examples/softmax_linear.py generated/demo/best.py
 
 .PHONY: test
-test: venv lint reference-check test-rust test-python ## Everything that CI runs: lints, Rust and Python tests, end to end
+test: venv lint reference-check ## Everything that CI runs: lints, Rust and Python tests, end to end
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-rust test-python
 
 .PHONY: venv
 venv: ## Make .venv: torch, Triton and the tilewright package
@@ -41,7 +44,13 @@ lint: venv
 .PHONY: test-rust
 test-rust: venv
 	@echo "== rust tests"
-	cargo $(RUST_TESTS) --workspace --locked
+ifneq ($(shell command -v cargo-nextest),)
+	@cargo nextest run --no-fail-fast --workspace --locked -E 'not binary(/^($(subst $(space),|,$(SHARED)))$$/)'; \
+	failed=$$?; \
+	cargo test --no-fail-fast --workspace --locked $(SHARED:%=--test %) && exit $$failed
+else
+	cargo test --no-fail-fast --workspace --locked
+endif
 
 .PHONY: test-python
 test-python: venv

@@ -8,16 +8,18 @@ dir=$1
 out=$dir
 if $check; then out=$(mktemp -d); trap 'rm -rf "$out"' EXIT; fi
 mkdir -p "$out"
-cargo build --quiet --locked -p tilewright
-tilewright() { cargo run --quiet --locked -p tilewright -- "$@"; }
+# The whole workspace with its examples, as the tests build it: another choice of packages means other features of what
+# they depend on, and all of that once more.
+cargo build --workspace --bins --examples --locked
+target=${CARGO_TARGET_DIR:-target}/debug
 generated=(rules operations.md)
 for document in plan verdict profile audit controls screen sanitize run; do
-  tilewright schema "$document" >"$out/$document.schema.json"
+  "$target/tilewright" schema "$document" >"$out/$document.schema.json"
   generated+=("$document.schema.json")
 done
 rm -rf "$out/rules"
-tilewright rule --pages "$out/rules"
-cargo run --quiet --locked -p tilewright-emulate --example operations -- crates/ttir/tests/fixtures \
+"$target/tilewright" rule --pages "$out/rules"
+"$target/examples/operations" crates/ttir/tests/fixtures \
   crates/emulate/tests/fixtures crates/emulate/tests/fixtures/planted >"$out/operations.md"
 if $check; then
   for name in "${generated[@]}"; do

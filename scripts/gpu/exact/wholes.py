@@ -127,6 +127,13 @@ def reductions() -> Iterator[Case]:
     yield Case(
         "histogram", "reductions", "exact", "histogram", ["u8"], "i32", body, whole=True, size=256, make=_rows("u8")
     )
+    # What a value that names no bin adds to is for the compiler to say.
+    for bins in (8, 32, 256):
+        body = f"o = tl.arange(0, 4096)\ntl.store(out + tl.arange(0, {bins}), tl.histogram(tl.load(pa + o), {bins}))"
+        yield Case(
+            f"histogram_beyond_{bins}", "reductions", "undefined", "histogram, values without a bin", ["i32"], "i32",
+            body, whole=True, size=bins, make=_rows("i32"),
+        )  # fmt: skip
     body = f"{MATRIX}v = tl.load(pa + o)\ntl.store(out + o, tl.gather(v, (tl.load(pb + o) & 63).to(tl.int32), 1))"
     yield Case(
         "gather", "reductions", "exact", "gather", ["fp32", "i32"], "fp32", body, whole=True, size=4096,

@@ -339,6 +339,8 @@ fn command(options: &ZygoteOptions, control: RawFd) -> Command {
     command.envs(KEPT_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     // One thread: a process with several can neither be forked safely nor enter namespaces.
     command.envs(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"].map(|name| (name, "1")));
+    // Threads that a job makes later must not spin while they wait: jobs share the cores.
+    command.env("OMP_WAIT_POLICY", "passive");
     // The order of sets must not vary from run to run.
     command.env("LANG", "C.UTF-8").env("PYTHONHASHSEED", "0");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

@@ -1,15 +1,11 @@
 //! The sanitiser on candidates with planted faults, and on honest ones.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+use std::path::Path;
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
-
-use tilewright_cell::{Zygote, ZygoteOptions, find_python};
 use tilewright_contract::{Deed, HazardKind, SanitizeOutcome, SanitizeReport, VerdictKind};
-use tilewright_stage::{Cache, Stage, StageOptions};
-use tilewright_verify::{Device, Mode, Options, Problem, Verifier, parse_arch};
+use tilewright_verify::{Problem, Verifier};
+
+use crate::bench::{root, verifier};
 
 const PROBLEM: &str = "
 import torch
@@ -218,23 +214,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let python = find_python(None).expect("a Python with torch: run `make venv`");
-        let zygote = Zygote::start(ZygoteOptions::new(python)).expect("the zygote starts: run `make venv`");
-        let options = Options {
-            device: Device::Cpu,
-            target: parse_arch("sm_90").unwrap(),
-            profiles: vec![tilewright_judge::profile(tilewright_judge::DEFAULT_PROFILE).unwrap().unwrap()],
-            trials: 1,
-            seed: 20_261_130,
-            mode: Mode::Replay,
-            timeout: Duration::from_secs(300),
-            strict: false,
-            confirm: 0.0,
-            timing: None,
-            keep: None,
-        };
-        let stage = Stage::new(Arc::new(zygote), Cache::open(folder.path()).unwrap(), StageOptions::default());
-        Self { verifier: Verifier::new(stage, options), _folder: folder }
+        Self { verifier: verifier(folder.path()), _folder: folder }
     }
 
     fn problem(&self) -> Problem {
@@ -319,9 +299,8 @@ fn what_cannot_be_run_is_not_called_clean() {
 #[test]
 fn honest_candidates_are_clean() {
     let bench = Bench::new();
-    let root: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../problems").canonicalize().unwrap();
     for name in ["softmax", "byte_histogram", "column_mean", "batchnorm_train"] {
-        let folder = root.join(name);
+        let folder = root().join("problems").join(name);
         let problem = bench.verifier.load(&folder.join("problem.py"));
         let source = std::fs::read(folder.join("candidate.py")).unwrap();
         let report = bench.verifier.sanitize(&problem, Path::new("candidate.py"), &source, false);

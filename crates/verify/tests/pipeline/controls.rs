@@ -1,36 +1,16 @@
 //! Controls: small problems that show one mark each, and all problems of the repository.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use tilewright_cell::{Zygote, ZygoteOptions, find_python};
 use tilewright_contract::{Certificate, Mark};
-use tilewright_stage::{Cache, Stage, StageOptions};
-use tilewright_verify::{Device, Mode, Options, Verifier, parse_arch};
+use tilewright_verify::Verifier;
 
-/// A verifier under some of the shipped profiles, with one trial.
+use crate::bench::verifier_with;
+
+/// A verifier under some of the shipped profiles.
 fn verifier(folder: &Path, profiles: &[&str]) -> Verifier {
-    let python = find_python(None).expect("a Python with torch: run `make venv`");
-    let zygote = Zygote::start(ZygoteOptions::new(python)).expect("the zygote starts: run `make venv`");
-    let cache = Cache::open(folder.join("cache")).unwrap();
-    let stage = Stage::new(Arc::new(zygote), cache, StageOptions::default());
-    let options = Options {
-        device: Device::Cpu,
-        target: parse_arch("sm_90").unwrap(),
-        profiles: profiles.iter().map(|name| tilewright_judge::profile(name).unwrap().unwrap()).collect(),
-        trials: 1,
-        seed: 20_261_129,
-        mode: Mode::Replay,
-        timing: None,
-        timeout: Duration::from_secs(300),
-        strict: false,
-        confirm: 0.0,
-        keep: None,
-    };
-    Verifier::new(stage, options)
+    verifier_with(&folder.join("cache"), profiles, Duration::from_secs(300))
 }
 
 /// A problem: the body of `forward(self, x)`, what draws `x`, and further lines of the file.

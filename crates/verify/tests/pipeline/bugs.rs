@@ -1,39 +1,16 @@
 //! Bugs that public evaluators have had and that one candidate alone cannot show: a neighbour, a cache, the order of a
 //! batch. The others are candidates of the corpus; corpus/BUGS.md has the table.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::path::PathBuf;
 
-use tilewright_cell::{Zygote, ZygoteOptions, find_python};
 use tilewright_contract::{Verdict, VerdictKind};
-use tilewright_stage::{Cache, Stage, StageOptions};
-use tilewright_verify::{Device, Group, Mode, Options, Verifier, parse_arch};
+use tilewright_verify::{Group, Verifier};
+
+use crate::bench::{root, verifier};
 
 fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").canonicalize().unwrap()
-}
-
-fn verifier(cache: &Path) -> Verifier {
-    let python = find_python(None).expect("a Python with torch: run `make venv`");
-    let zygote = Zygote::start(ZygoteOptions::new(python)).expect("the zygote starts: run `make venv`");
-    let options = Options {
-        device: Device::Cpu,
-        target: parse_arch("sm_90").unwrap(),
-        profiles: vec![tilewright_judge::profile(tilewright_judge::DEFAULT_PROFILE).unwrap().unwrap()],
-        trials: 1,
-        seed: 20_261_129,
-        mode: Mode::Replay,
-        timing: None,
-        timeout: Duration::from_secs(300),
-        strict: false,
-        confirm: 0.0,
-        keep: None,
-    };
-    Verifier::new(Stage::new(Arc::new(zygote), Cache::open(cache).unwrap(), StageOptions::default()), options)
+    root().join("corpus")
 }
 
 /// Verdicts of a batch in the order of its candidates.

@@ -1,129 +1,13 @@
-//! Every problem of the repository with its candidate, and our own corpus, through the real stages.
-
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! Verdicts of small candidates: weights, limits of a launch, undefined lanes, empty cases, neighbours.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use tilewright_cell::{Zygote, ZygoteOptions, find_python};
-use tilewright_contract::{Verdict, VerdictKind};
-use tilewright_stage::{Cache, Stage, StageOptions};
-use tilewright_verify::{Device, Group, Mode, Options, Verifier, parse_arch};
+use tilewright_contract::VerdictKind;
+use tilewright_judge::DEFAULT_PROFILE;
+use tilewright_verify::Group;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
-
-/// A verifier with one trial a problem: what is tested is the path, not the precision.
-fn verifier(cache: &Path) -> Verifier {
-    verifier_within(cache, Duration::from_secs(300))
-}
-
-fn verifier_within(cache: &Path, timeout: Duration) -> Verifier {
-    let python = find_python(None).expect("a Python with torch: run `make venv`");
-    let zygote = Zygote::start(ZygoteOptions::new(python)).expect("the zygote starts: run `make venv`");
-    let stage = Stage::new(Arc::new(zygote), Cache::open(cache).unwrap(), StageOptions::default());
-    let options = Options {
-        device: Device::Cpu,
-        target: parse_arch("sm_90").unwrap(),
-        profiles: vec![tilewright_judge::profile(tilewright_judge::DEFAULT_PROFILE).unwrap().unwrap()],
-        trials: 1,
-        seed: 20_261_129,
-        mode: Mode::Replay,
-        timing: None,
-        timeout,
-        strict: false,
-        confirm: 0.0,
-        keep: None,
-    };
-    Verifier::new(stage, options)
-}
-
-fn explain(verdict: &Verdict) -> String {
-    let reasons: Vec<_> = verdict.reasons.iter().map(|reason| format!("{} {}", reason.code, reason.message)).collect();
-    format!("{}: {}: {}", verdict.candidate.path, verdict.verdict.name(), reasons.join("; "))
-}
-
-#[test]
-fn every_problem_accepts_its_candidate() {
-    let cache = tempfile::tempdir().unwrap();
-    let verifier = verifier(cache.path());
-    let mut folders: Vec<_> =
-        std::fs::read_dir(root().join("problems")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    folders.retain(|folder| folder.is_dir());
-    folders.sort();
-    assert!(folders.len() >= 20, "only {} problems", folders.len());
-    let mut wrong = Vec::new();
-    for folder in folders {
-        let candidate = folder.join("candidate.py");
-        let problem = verifier.load(&folder.join("problem.py"));
-        let verdict = verifier.verify(&problem, &candidate, &std::fs::read(&candidate).unwrap());
-        if verdict.verdict != VerdictKind::Accepted {
-            wrong.push(explain(&verdict));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    every_kernel_is_read(cache.path(), 45);
-}
-
-/// What the cache holds of Triton IR is read, makes sense, and is the same after printing and reading again.
-fn every_kernel_is_read(cache: &Path, at_least: usize) {
-    let mut pending = vec![cache.to_owned()];
-    let mut count = 0;
-    while let Some(path) = pending.pop() {
-        if path.is_dir() {
-            pending.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
-            continue;
-        }
-        let Ok(text) = String::from_utf8(std::fs::read(&path).unwrap()) else { continue };
-        if !text.contains("tt.func public") {
-            continue;
-        }
-        let read = |text: &str| tilewright_ttir::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let module = read(&text);
-        tilewright_ttir::verify(&module).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        assert_eq!(read(&module.to_string()).to_string(), module.to_string(), "{text}");
-        count += 1;
-    }
-    assert!(count >= at_least, "only {count} kernels in the cache");
-}
-
-/// The honest half of the corpus; `tilewright audit` runs all of it.
-#[test]
-fn every_honest_candidate_of_the_corpus_gets_the_verdict_of_its_label() {
-    let cache = tempfile::tempdir().unwrap();
-    let verifier = verifier(cache.path());
-    let corpus = root().join("corpus");
-    let mut rows: Vec<Row> =
-        csv::Reader::from_path(corpus.join("labels.csv")).unwrap().deserialize().map(Result::unwrap).collect();
-    rows.retain(|row| row.label == "honest" && row.targets.split_whitespace().any(|target| target == "cpu"));
-    rows.sort_by(|a, b| a.problem.cmp(&b.problem));
-    assert!(rows.len() >= 15, "only {} candidates", rows.len());
-    let mut wrong = Vec::new();
-    for group in rows.chunk_by(|a, b| a.problem == b.problem) {
-        let problem = verifier.load(&corpus.join(&group[0].problem));
-        for row in group {
-            let candidate = corpus.join(&row.label).join(format!("{}.py", row.id));
-            let verdict = verifier.verify(&problem, &candidate, &std::fs::read(&candidate).unwrap());
-            if row.verdict.split('|').all(|allowed| allowed != verdict.verdict.name()) {
-                wrong.push(format!("wanted {}, {}", row.verdict, explain(&verdict)));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    every_kernel_is_read(cache.path(), 100);
-}
-
-/// A row of `corpus/labels.csv`; `problem` is a path relative to `corpus/`, `verdict` lists alternatives with `|`.
-#[derive(serde::Deserialize)]
-struct Row {
-    id: String,
-    problem: String,
-    label: String,
-    verdict: String,
-    targets: String,
-}
+use crate::bench::{explain, verifier, verifier_with};
 
 const SCALED: &str = r#"
 import torch
@@ -277,7 +161,7 @@ fn a_case_without_elements_needs_no_launch() {
 #[test]
 fn an_endless_neighbour_holds_nobody_up() {
     let folder = tempfile::tempdir().unwrap();
-    let verifier = verifier_within(&folder.path().join("cache"), Duration::from_secs(15));
+    let verifier = verifier_with(&folder.path().join("cache"), &[DEFAULT_PROFILE], Duration::from_secs(15));
     let problem = folder.path().join("problem.py");
     std::fs::write(&problem, SCALED).unwrap();
     let weights = "self.scale = nn.Parameter(torch.rand(features))";

@@ -209,6 +209,9 @@ pub(crate) struct LaunchArgs {
     /// Pipeline stages [default: of the first autotune configuration, or 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) num_stages: Option<u32>,
+    /// Where the launch runs: cpu, the emulator, and nothing else
+    #[arg(long, default_value = "cpu")]
+    pub(crate) target: String,
     /// What the kernel is compiled for: sm_80, sm_90, sm_100, gfx942 …
     #[arg(long, default_value = "sm_90")]
     pub(crate) arch: String,

@@ -194,6 +194,7 @@ fn bad_input_is_answered_with_what_where_and_what_to_do() {
         format!("kernels.py::add {args} --out z"),
         format!("kernels.py::add {args} --save out"),
         format!("kernels.py::add {args} --arch sm_1"),
+        format!("kernels.py::add {args} --target cuda:0"),
     ];
     let told: String = cases.iter().map(|case| format!("$ run {case}\n{}", bench.refused(case))).collect();
     insta::assert_snapshot!("bad_input", told);

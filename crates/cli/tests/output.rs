@@ -63,3 +63,37 @@ fn what_is_no_file_is_named_before_anything_starts() {
         assert!(told.contains(wanted) && told.lines().count() == 1, "{arguments:?}: {told}");
     }
 }
+
+/// Files that hold something else than what a log should: told before Python starts, and left as they were.
+#[test]
+fn a_log_of_something_else_is_named_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::create_dir_all(at("corpus/honest")).unwrap();
+    fs::write(at("corpus/p.py"), "x = 1\n").unwrap();
+    fs::write(at("corpus/honest/right.py"), "x = 1\n").unwrap();
+    let rows = "id,problem,label,mechanism,kind,verdict,targets,note\nright,p.py,honest,,plain,accepted,cpu,\n";
+    fs::write(at("corpus/labels.csv"), rows).unwrap();
+    let (corpus, log) = (at("corpus"), at("log.jsonl"));
+    let audit = |more: &[&str]| {
+        let mut command = Command::cargo_bin("tilewright").unwrap();
+        command.env_clear().args(["audit", &corpus]).args(more).timeout(Duration::from_secs(30)).output().unwrap()
+    };
+    for (held, wanted) in [
+        ("{\"schema\":\"tilewright.verdict/1\"}\n", "holds something else than an audit's verdicts"),
+        ("{\"some\":\"configuration\"}\n{}\n", "holds something else than an audit's verdicts"),
+        ("x = 1\ny = 2\n", ":1: not a line of an earlier run"),
+    ] {
+        fs::write(&log, held).unwrap();
+        let output = audit(&["--resume", &log]);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{held}: {told}");
+        assert!(told.contains(wanted) && told.contains(&log) && told.lines().count() == 1, "{held}: {told}");
+        assert_eq!(fs::read_to_string(&log).unwrap(), held);
+    }
+    let nowhere = at("corpus/p.py/report.html");
+    let output = audit(&["--html", &nowhere]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains(&format!("--html {nowhere}: Not a directory")) && told.lines().count() == 1, "{told}");
+}

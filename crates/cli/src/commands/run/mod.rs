@@ -30,6 +30,10 @@ pub(crate) fn run(args: &LaunchArgs) -> anyhow::Result<ExitCode> {
     let source = session::read_file(path, "kernel")?;
     let cut = tilewright_screen::cut(&source).map_err(|error| usage(format!("{path}: {error}")))?;
     let kernel = find(&cut, path, name)?;
+    if args.target != "cpu" {
+        let hint = "`tilewright verify` runs candidates on a GPU, --arch says what the kernel is compiled for";
+        return Err(usage(format!("--target {}: one launch runs in the emulator, on cpu; {hint}", args.target)));
+    }
     let target = parse_arch(&args.arch).map_err(|error| usage(error.to_string()))?;
     let (given, grid) = arguments(args, kernel).map_err(usage)?;
     let bound =

@@ -44,6 +44,7 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=3600, help="seconds for one project")
     parser.add_argument("--memory", type=int, default=20, help="GiB of address space that a test process may take")
     parser.add_argument("--files", default="", help="only test files whose path matches this regular expression")
+    parser.add_argument("--resume", action="store_true", help="run what an earlier run had no time for")
     parser.add_argument("--summary", action="store_true", help="run nothing, summarise what is there")
     arguments = parser.parse_args()
     summaries = []
@@ -131,8 +132,11 @@ def limit(memory: int) -> None:
 
 def run_project(project: Project, log: Path, arguments: argparse.Namespace) -> None:
     """Runs the chosen tests in one process, and in another from where that one dies or hangs."""
-    log.unlink(missing_ok=True)
-    log.touch()
+    earlier = log.read_text().splitlines() if arguments.resume and log.exists() else []
+    earlier = [
+        line for line in earlier if json.loads(line).get("outcome", "no time") not in ("no time", "not collected")
+    ]
+    log.write_text("".join(f"{line}\n" for line in earlier))
     end = time.monotonic() + arguments.budget
     paths = [file.relative_to(project.folder) for folder in project.tests for file in project.folder.glob(folder)]
     paths = sorted(path for path in paths if re.search(arguments.files, str(path)))
@@ -143,6 +147,8 @@ def run_project(project: Project, log: Path, arguments: argparse.Namespace) -> N
         note(log, {"test": f"{path}::", "outcome": "not collected", "why": why})
     left = choose(tests, arguments.each)
     note(log, {"all": len(tests), "chosen": len(left)})
+    done = {json.loads(line).get("test") for line in earlier}
+    left = [test for test in left if test not in done]
     while left and time.monotonic() < end:
         say(f"{project.package}: {len(left)} of {len(tests)} tests left, {end - time.monotonic():.0f} s")
         run_tests(project, left, log, arguments.seconds, end)

@@ -8,8 +8,8 @@ import types
 from typing import Any
 
 import pytest
-from test_trace import HEAD, X
 from tilewright.cell.trace_coverage import Coverage
+from trace_bench import HEAD, X
 from trace_helper import signature_of, traced
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_trace import forward, module, ops, plan_of, rules, trace
+from trace_bench import forward, module, ops, plan_of, rules, trace
 
 
 def proofs(plan: dict[str, Any]) -> set[str]:

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use ruff_python_ast::{ExprLambda, ExprName, Identifier, Parameters, Stmt, StmtClassDef, StmtFunctionDef};
+use ruff_python_ast::{ExprLambda, Parameters, Stmt, StmtClassDef, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::call::Args;
+use super::args::Args;
 use super::intern::{Interner, Sym};
 use super::library;
 use super::special::Special;
 use super::value::{ClassId, Guard, INPUT, ObjId, Origin, Set, UnitId, Value};
 use crate::cut::Discovered;
 use crate::names::Names;
-use crate::scope::{MODULE, ScopeId, ScopeKind, Scopes};
+use crate::scope::{MODULE, ScopeId, Scopes};
 
 /// Evaluations of an expression that are allowed for each byte of the file (candidates need a quarter of that), and those to begin with.
 const STEPS_A_BYTE: usize = 1;
@@ -29,8 +29,8 @@ pub(super) const MAIN: UnitId = 0;
 pub(super) type CellId = u32;
 
 /// Nothing is known yet about what stands at an offset; a name there that the file does not bind.
-const NOTHING: u32 = u32::MAX;
-const UNBOUND: u32 = u32::MAX - 1;
+pub(super) const NOTHING: u32 = u32::MAX;
+pub(super) const UNBOUND: u32 = u32::MAX - 1;
 
 /// What is known about calling a path.
 #[derive(Clone, Copy)]
@@ -146,11 +146,11 @@ pub(super) struct Engine<'s, 'a> {
     calls: FxHashMap<Sym, Known>,
     methods: FxHashMap<Sym, library::Call>,
     /// What stands at an offset of the file: the variable of a name, the symbol of an attribute.
-    at: Vec<u32>,
+    pub(super) at: Vec<u32>,
     /// Names that the file does not bind.
-    unbound: FxHashMap<Sym, Set>,
+    pub(super) unbound: FxHashMap<Sym, Set>,
     /// `#0`, `#1`, …
-    indices: Vec<Sym>,
+    pub(super) indices: Vec<Sym>,
     /// Which function is called is not settled.
     pub(super) picked: bool,
     /// Calls within calls.
@@ -527,96 +527,5 @@ impl<'s, 'a> Engine<'s, 'a> {
     pub(super) fn method_row(&mut self, name: Sym) -> library::Call {
         let interner = &self.interner;
         *self.methods.entry(name).or_insert_with(|| library::method_of_tensor(interner.text(name)))
-    }
-
-    /// The symbol of a name that stands at an offset.
-    pub(super) fn sym_at(&mut self, name: &Identifier) -> Sym {
-        let at = name.start().to_usize();
-        if self.at[at] == NOTHING {
-            self.at[at] = self.interner.sym(name);
-        }
-        self.at[at]
-    }
-
-    /// The key of an index.
-    pub(super) fn index(&mut self, index: usize) -> Sym {
-        while index < 256 && self.indices.len() <= index {
-            let key = self.interner.sym(&format!("#{}", self.indices.len()));
-            self.indices.push(key);
-        }
-        self.indices.get(index).copied().unwrap_or_else(|| self.interner.sym(&format!("#{index}")))
-    }
-
-    /// A name that a class body binds, read in that body: before it is bound, it means what it means outside.
-    fn in_class_body(&mut self, cell: CellId, name: &str, class: ScopeId) -> Set {
-        let mut set = self.read(cell);
-        if let Some(outer) = self.scopes.get(class).parent
-            && let Some((home, _)) = self.scopes.lookup(name, outer)
-        {
-            let sym = self.interner.sym(name);
-            let cell = self.variable(home, sym);
-            set.join(&self.read(cell));
-        }
-        set
-    }
-
-    /// What a name in the file means in the current scope.
-    pub(super) fn name_at(&mut self, name: &ExprName) -> Set {
-        let at = name.start().to_usize();
-        match self.at[at] {
-            UNBOUND => return self.unbound(&name.id),
-            NOTHING => {}
-            cell => return self.read(cell),
-        }
-        if let Some((home, _)) = self.scopes.lookup(&name.id, self.scope) {
-            let sym = self.interner.sym(&name.id);
-            let cell = self.variable(home, sym);
-            if self.scopes.get(home).kind == ScopeKind::Class {
-                return self.in_class_body(cell, &name.id, home);
-            }
-            self.at[at] = cell;
-            return self.read(cell);
-        }
-        self.at[at] = UNBOUND;
-        self.unbound(&name.id)
-    }
-
-    /// What a name means in the current scope.
-    pub(super) fn name(&mut self, name: &str) -> Set {
-        let sym = self.interner.sym(name);
-        if let Some((home, _)) = self.scopes.lookup(name, self.scope) {
-            let cell = self.variable(home, sym);
-            return self.read(cell);
-        }
-        self.unbound(name)
-    }
-
-    /// What a name means that the file does not bind.
-    fn unbound(&mut self, name: &str) -> Set {
-        let sym = self.interner.sym(name);
-        if let Some(known) = self.unbound.get(&sym) {
-            return known.clone();
-        }
-        let set = self.builtin(name);
-        self.unbound.insert(sym, set.clone());
-        set
-    }
-
-    fn builtin(&mut self, name: &str) -> Set {
-        let mut set = Set::default();
-        let builtin = library::is_builtin(name);
-        if builtin {
-            set.add(self.path(&format!("builtins.{name}")));
-        }
-        for index in 0..self.scopes.stars.len().min(8) {
-            let path = crate::names::canonical(&format!("{}.{name}", self.scopes.stars[index].module)).into_owned();
-            if !builtin || library::is_arithmetic(&format!("builtins.{name}")) {
-                set.add(self.path(&path));
-            }
-        }
-        if set.is_empty() {
-            return Set::unknown();
-        }
-        set
     }
 }

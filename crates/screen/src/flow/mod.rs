@@ -2,12 +2,17 @@
 //!
 //! See `docs/design/screen.md`.
 
+mod args;
 mod arms;
+mod attribute;
 mod call;
+mod class;
+mod container;
 mod engine;
 mod expr;
 mod intern;
 mod library;
+mod name;
 mod object;
 mod order;
 mod report;

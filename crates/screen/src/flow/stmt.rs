@@ -6,8 +6,9 @@ use ruff_python_ast::{
 };
 use ruff_text_size::Ranged;
 
+use super::args::Args;
 use super::arms::Clause;
-use super::call::{Args, Back};
+use super::call::Back;
 use super::engine::{Body, Engine, Kind, MAIN, ObjectKind};
 use super::value::{Effect, Guard, STATE, Set, Value};
 use crate::scope::is_main_guard;

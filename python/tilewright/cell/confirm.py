@@ -68,7 +68,11 @@ def show_toolchain(library: str) -> None:
     """Tell Triton what it would look for with programs that the sandbox does not have: a C compiler, and libcuda."""
     if compiler := shutil.which("gcc"):
         os.environ["CC"] = os.path.realpath(compiler)
-    os.environ["TRITON_LIBCUDA_PATH"] = os.path.dirname(library)
+    # Linked with the driver itself, whose functions are all there, but loaded with the library, which has its name: a
+    # linker drops a library that has none of the functions asked for.
+    with open("/proc/self/maps") as maps:
+        drivers = [line.split()[-1] for line in maps if "/libcuda.so" in line and library not in line]
+    os.environ["TRITON_LIBCUDA_PATH"] = os.path.dirname(drivers[0] if drivers else library)
 
 
 def probe(device: str) -> None:

@@ -11,7 +11,7 @@ use tilewright_stage::{Permit, Permits};
 
 /// Those that may use a GPU side by side. A process that starts to use it takes locks of the driver, so that many at a time
 /// take longer than in turns.
-const SHARES: u64 = 4;
+pub(crate) const LOADS: u32 = 4;
 
 /// One GPU with its executor process. Candidates take turns there: nothing else of ours computes on it during a turn, so
 /// that what is measured is measured alone.
@@ -49,7 +49,7 @@ impl Lane {
             index,
             ordinal,
             device: Mutex::new(CudaDevice::new(ordinal)),
-            floor: Permits::new(SHARES),
+            floor: Permits::new(u64::from(LOADS)),
             queue: AtomicUsize::new(0),
             busy: AtomicU64::new(0),
             limits: Mutex::new(None),

@@ -9,7 +9,7 @@ use tilewright_stage::{ChangeRule, Controls, DataFile, OracleRequest, Resident, 
 
 use crate::controls::free_passes;
 use crate::draft::Stop;
-use crate::lane::Lane;
+use crate::lane::{LOADS, Lane};
 use crate::options::Options;
 use crate::oracle::OracleSet;
 use crate::pipeline::Verifier;
@@ -130,7 +130,7 @@ impl Verifier {
             regimes: true,
             device: self.lanes.first().map_or_else(|| oracle_device(&self.options), ToString::to_string),
             max_bytes: max_bytes(),
-            threads: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+            threads: threads(&self.lanes),
             data,
             weights,
         }
@@ -178,6 +178,13 @@ fn problem_stop(error: StageError) -> Stop {
         }
         other => Stop::infrastructure(other.to_string()),
     }
+}
+
+/// Threads of an oracle: all cores, or an equal part of them where several oracles load side by side on a GPU. torch's
+/// threads spin while they wait, so that more of them than cores get nowhere.
+fn threads(lanes: &[Lane]) -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    if lanes.is_empty() { cores } else { (cores / LOADS).max(1) }
 }
 
 /// The reference runs where the candidate runs.

@@ -18,6 +18,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import triton
+import triton.language as tl
 
 from tilewright.cell import direct
 from tilewright.cell import oracle_reference as reference
@@ -75,11 +77,25 @@ def show_toolchain(library: str) -> None:
     os.environ["TRITON_LIBCUDA_PATH"] = os.path.dirname(drivers[0] if drivers else library)
 
 
+@triton.jit
+def add_one(x, n, BLOCK: tl.constexpr):
+    """Launched to see that kernels can be launched here at all."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + at, tl.load(x + at, mask=at < n) + 1, mask=at < n)
+
+
 def probe(device: str) -> None:
-    """What the recorder must have seen before anything else: an upload, a launch of torch's, a download."""
+    """What the recorder must have seen before all else: an upload, launches of torch's and of Triton's, a download.
+
+    What does not work here is no fault of the file that comes after.
+    """
     values = torch.arange(64, dtype=torch.float32)
-    if not torch.equal((values.to(device) + 1).cpu(), values + 1):
-        raise NoRecorder("torch does not compute here")
+    there = values.to(device) + 1
+    if device != "cpu":  # stands in for a device in tests
+        add_one[(1,)](there, 64, BLOCK=64)
+        values += 1
+    if not torch.equal(there.cpu(), values + 1):
+        raise NoRecorder("torch and Triton do not compute here")
 
 
 def finish(device: str) -> None:

@@ -1,0 +1,228 @@
+//! How far a figure could be off: 95 % limits of means over problems.
+//!
+//! Two questions, two intervals. *Over problems*: what if the suite had been drawn again, problems and samples alike?
+//! Problems are drawn with their samples, with replacement; since each problem's figure holds the luck of its samples,
+//! that luck is in the interval too, and samples must not be drawn a second time within (Davison and Hinkley,
+//! Bootstrap Methods, 3.8). *Over samples*: what if the same author had answered the same problems again? Hits of each
+//! problem are drawn from the binomial distribution of its share. Draws have fixed seeds: equal runs give equal limits.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tilewright_audit::clopper_pearson;
+
+use crate::formula::pass_at_k;
+
+/// Resamples behind every interval.
+pub const RESAMPLES: usize = 1000;
+/// Share of resamples on each side of an interval.
+const TAIL: f64 = 0.025;
+const CONFIDENCE: f64 = 1.0 - 2.0 * TAIL;
+
+pub(crate) type Limits = (f64, f64);
+
+/// How often each of some problems is drawn, in every resample. One set serves all figures of a group, which keeps them
+/// comparable and is fast.
+pub(crate) struct Resamples {
+    problems: usize,
+    /// By resample, then by problem.
+    times: Vec<u16>,
+}
+
+impl Resamples {
+    pub(crate) fn new(problems: usize) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        let mut times = vec![0u16; RESAMPLES * problems];
+        for draw in times.chunks_mut(problems.max(1)) {
+            for _ in 0..problems {
+                let at = rng.random_range(0..problems);
+                draw[at] = draw[at].saturating_add(1);
+            }
+        }
+        Self { problems, times }
+    }
+
+    /// Limits of the mean of one share for each problem. Where all are 0 or all are 1 the bootstrap sees no spread: the
+    /// exact limits of a binomial share stand in.
+    pub(crate) fn mean(&self, shares: &[f64]) -> Option<Limits> {
+        debug_assert_eq!(shares.len(), self.problems);
+        let first = *shares.first()?;
+        if (first == 0.0 || first == 1.0) && shares.iter().all(|&share| share == first) {
+            let count = shares.len() as u64;
+            return Some(clopper_pearson(if first == 1.0 { count } else { 0 }, count, CONFIDENCE));
+        }
+        let of = |draw: &[u16]| {
+            draw.iter().zip(shares).map(|(&times, share)| f64::from(times) * share).sum::<f64>() / shares.len() as f64
+        };
+        percentiles(self.times.chunks(self.problems.max(1)).map(of).collect())
+    }
+
+    /// Limits of the mean of the figures that are there.
+    pub(crate) fn mean_of_some(&self, figures: &[Option<f64>]) -> Option<Limits> {
+        debug_assert_eq!(figures.len(), self.problems);
+        let of = |draw: &[u16]| {
+            let pairs = draw.iter().zip(figures).filter_map(|(&times, figure)| Some((f64::from(times), (*figure)?)));
+            let (sum, weight) = pairs.fold((0.0, 0.0), |(sum, of), (times, figure)| (sum + times * figure, of + times));
+            (weight > 0.0).then(|| sum / weight)
+        };
+        percentiles(self.times.chunks(self.problems.max(1)).filter_map(of).collect())
+    }
+}
+
+/// Hits and tries of one problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) n: u32,
+    pub(crate) hits: u32,
+}
+
+/// Limits of the mean pass@k over the same problems, if every problem's samples were written again. None where no
+/// problem has two samples, which tell nothing about luck. Problems that always or never passed add no spread here, so
+/// the interval is rather too narrow.
+///
+/// Drawn values average to the biased `1 - (1 - hits/n)^k`; the interval is moved by the difference, so that it lies
+/// around the unbiased estimate.
+pub(crate) fn over_samples(tallies: &[Tally], k: u32) -> Option<Limits> {
+    if tallies.iter().all(|tally| tally.n < 2) {
+        return None;
+    }
+    let of = tallies.len() as f64;
+    let value = |tally: &Tally| pass_at_k(tally.n, tally.hits, k).unwrap_or(0.0);
+    let center = tallies.iter().map(value).sum::<f64>() / of;
+    let mixed: Vec<Redrawn> = tallies
+        .iter()
+        .filter(|tally| tally.n >= k && tally.hits > 0 && tally.hits < tally.n)
+        .map(|t| Redrawn::new(*t, k))
+        .collect();
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let draws = (0..RESAMPLES).map(|_| {
+        let moved: f64 = mixed.iter().map(|problem| problem.draw(rng.random())).sum();
+        (center + moved / of).clamp(0.0, 1.0)
+    });
+    percentiles(draws.collect())
+}
+
+/// What a problem's figure becomes when its samples are drawn again, less what it becomes on average.
+struct Redrawn {
+    /// Probability of so many hits or fewer.
+    at_most: Vec<f64>,
+    values: Vec<f64>,
+}
+
+impl Redrawn {
+    fn new(tally: Tally, k: u32) -> Self {
+        let share = f64::from(tally.hits) / f64::from(tally.n);
+        let values: Vec<f64> = (0..=tally.n).map(|hits| pass_at_k(tally.n, hits, k).unwrap_or(0.0)).collect();
+        let (mut chance, mut sum, mut mean) = ((1.0 - share).powi(tally.n as i32), 0.0, 0.0);
+        let mut at_most = Vec::new();
+        for (hits, value) in values.iter().enumerate() {
+            sum += chance;
+            mean += chance * value;
+            at_most.push(sum);
+            chance *= (f64::from(tally.n) - hits as f64) / (hits as f64 + 1.0) * share / (1.0 - share);
+        }
+        Self { at_most, values: values.iter().map(|value| value - mean).collect() }
+    }
+
+    /// `uniform` from 0 to 1.
+    fn draw(&self, uniform: f64) -> f64 {
+        let at = self.at_most.iter().position(|&chance| uniform < chance).unwrap_or(self.values.len() - 1);
+        self.values[at]
+    }
+}
+
+/// What is left of some figures without the tails.
+pub(crate) fn percentiles(mut figures: Vec<f64>) -> Option<Limits> {
+    figures.sort_unstable_by(f64::total_cmp);
+    let last = figures.len().checked_sub(1)? as f64;
+    Some((figures[(last * TAIL).round() as usize], figures[(last * (1.0 - TAIL)).round() as usize]))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Over problems: of 300 suites drawn from a known distribution, 95 % of intervals hold its mean; fewer than 88 %
+    /// would be seen with odds of less than 1 in 10,000.
+    #[test]
+    fn the_interval_over_problems_covers_the_truth() {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let covered = (0..300).filter(|_| {
+            // A problem passes with a probability drawn evenly from 0 to 1, and is tried 4 times: mean 1/2.
+            let shares: Vec<f64> = (0..60)
+                .map(|_| {
+                    let ease: f64 = rng.random();
+                    f64::from((0..4).map(|_| u8::from(rng.random::<f64>() < ease)).sum::<u8>()) / 4.0
+                })
+                .collect();
+            let (low, high) = Resamples::new(60).mean(&shares).unwrap();
+            (low..=high).contains(&0.5)
+        });
+        assert!(covered.count() > 264);
+    }
+
+    /// Over samples: the problems stay, their samples are drawn again.
+    #[test]
+    fn the_interval_over_samples_covers_the_truth() {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        for k in [1, 3] {
+            let eases: Vec<f64> = (0..40).map(|at| 0.2 + 0.6 * f64::from(at) / 39.0).collect();
+            let truth = eases.iter().map(|ease| 1.0 - (1.0 - ease).powi(k)).sum::<f64>() / 40.0;
+            let covered = (0..200).filter(|_| {
+                let tallies: Vec<Tally> = eases
+                    .iter()
+                    .map(|&ease| Tally { n: 10, hits: (0..10).map(|_| u32::from(rng.random::<f64>() < ease)).sum() })
+                    .collect();
+                let (low, high) = over_samples(&tallies, k as u32).unwrap();
+                (low..=high).contains(&truth)
+            });
+            let covered = covered.count();
+            assert!(covered > 170, "k {k}: {covered} of 200");
+        }
+    }
+
+    #[test]
+    fn one_sample_each_says_nothing_about_luck() {
+        assert_eq!(over_samples(&[Tally { n: 1, hits: 1 }, Tally { n: 1, hits: 0 }], 1), None);
+    }
+
+    #[test]
+    fn nothing_seen_is_not_nothing_possible() {
+        let (low, high) = Resamples::new(20).mean(&[0.0; 20]).unwrap();
+        assert!(low == 0.0 && (high - (1.0 - 0.025f64.powf(1.0 / 20.0))).abs() < 1e-9);
+        let (low, high) = Resamples::new(20).mean(&[1.0; 20]).unwrap();
+        assert!(low > 0.8 && high == 1.0);
+        assert_eq!(Resamples::new(0).mean(&[]), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        /// Limits enclose the mean of the figures, and are limits of a share.
+        #[test]
+        fn limits_enclose_the_mean(shares in prop::collection::vec(0f64..=1.0, 5..80)) {
+            let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+            let (low, high) = Resamples::new(shares.len()).mean(&shares).unwrap();
+            prop_assert!(0.0 <= low && low <= mean && mean <= high && high <= 1.0);
+            let some: Vec<_> = shares.iter().copied().map(Some).collect();
+            let (low_some, high_some) = Resamples::new(shares.len()).mean_of_some(&some).unwrap();
+            prop_assert!((low - low_some).abs() < 1e-12 && (high - high_some).abs() < 1e-12);
+        }
+
+        /// The table of chances is the binomial distribution: it ends at 1, and drawn values average to nothing.
+        #[test]
+        fn redrawing_averages_to_nothing(n in 2u32..40, hits: prop::sample::Index, k: prop::sample::Index) {
+            let (hits, k) = (1 + hits.index(n as usize - 1) as u32, 1 + k.index(n as usize) as u32);
+            let redrawn = Redrawn::new(Tally { n, hits }, k);
+            prop_assert!((redrawn.at_most[n as usize] - 1.0).abs() < 1e-9);
+            let mut before = 0.0;
+            let mean: f64 = redrawn.at_most.iter().zip(&redrawn.values).map(|(&at_most, value)| {
+                let chance = at_most - before;
+                before = at_most;
+                chance * value
+            }).sum();
+            prop_assert!(mean.abs() < 1e-9);
+        }
+    }
+}

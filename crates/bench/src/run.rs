@@ -1,0 +1,273 @@
+//! Verdicts on every sample of a suite, kept as they come.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+
+use tilewright_contract::{Certificate, Verdict, VerdictKind};
+use tilewright_verify::{Group, Log, LogError, Verifier, batch, digest};
+
+use crate::author::write_whole;
+use crate::error::BenchError;
+use crate::log::{FILE, Key, Known, Line, Listed, ListedSample, Manifest, file_of, key, read};
+use crate::samples::{Samples, file_name};
+use crate::setting::{Setting, list};
+use crate::suite::{Code, Suite};
+
+/// A run's folder, open for writing: `run.jsonl`, and the texts that lie nowhere else as files.
+pub struct RunFolder {
+    path: PathBuf,
+    log: Log,
+    known: Known,
+    verdicts: HashSet<Key>,
+}
+
+/// What happens during a run.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// So many problems to be looked at, so many texts to be verified; the others have a verdict.
+    Start {
+        controls: usize,
+        verdicts: usize,
+        known: usize,
+    },
+    Controls(&'a Certificate),
+    Verdict(&'a Verdict),
+}
+
+impl RunFolder {
+    /// Opens or creates a run's folder, and locks it.
+    ///
+    /// # Errors
+    /// It cannot be made, another run has it open, or there is something else in it.
+    pub fn open(path: &Path) -> Result<Self, BenchError> {
+        std::fs::create_dir_all(path).map_err(BenchError::io("make", path))?;
+        let file = path.join(FILE);
+        let (log, lines) = Log::open(&file).map_err(|error| match error {
+            LogError::Io(name, why) => BenchError::Io(format!("open {name}"), why),
+            other => BenchError::usage(other.to_string()),
+        })?;
+        let (mut known, mut verdicts) = (Known::default(), HashSet::new());
+        for line in lines {
+            let line: Line = serde_json::from_value(line).map_err(|why| {
+                BenchError::usage(format!(
+                    "{} holds something else than a run ({why}): give another folder",
+                    file.display()
+                ))
+            })?;
+            // Faults of the machine are tried again.
+            let verdict = known.take(line).filter(|verdict| verdict.verdict != VerdictKind::Infrastructure);
+            verdicts.extend(verdict.as_ref().map(key));
+        }
+        Ok(Self { path: path.to_owned(), log, known, verdicts })
+    }
+
+    /// The seed of the run so far.
+    pub fn seed(&self) -> Option<u64> {
+        self.known.manifests.last().map(|manifest| manifest.setting.seed)
+    }
+
+    /// Takes over what another run has found out under the same circumstances. Gives the number of verdicts.
+    ///
+    /// # Errors
+    /// It was another setting, or it is no run.
+    pub fn join(&mut self, other: &Path, setting: &Setting) -> Result<usize, BenchError> {
+        let (mut known, mut new) = (Known::default(), Vec::new());
+        read(other, |line| {
+            if let Line::Verdict(verdict) = &line
+                && verdict.verdict != VerdictKind::Infrastructure
+                && !self.verdicts.contains(&key(verdict))
+            {
+                new.push(line);
+                return;
+            }
+            known.take(line);
+        })?;
+        for manifest in &known.manifests {
+            check(&file_of(other), setting, &manifest.setting)?;
+        }
+        let mut joined = 0;
+        for line in new {
+            if let Line::Verdict(verdict) = &line
+                && self.verdicts.insert(key(verdict))
+            {
+                self.append(&line)?;
+                joined += 1;
+            }
+        }
+        for (digest, certificate) in known.certificates {
+            if !self.known.certificates.contains_key(&digest) {
+                self.append(&Line::Controls(Box::new(certificate.clone())))?;
+                self.known.certificates.insert(digest, certificate);
+            }
+        }
+        Ok(joined)
+    }
+
+    fn append(&mut self, line: &Line) -> Result<(), BenchError> {
+        let file = self.path.join(FILE);
+        let text = serde_json::to_string(line).map_err(|why| BenchError::Io("write a line".into(), why.into()))?;
+        self.log.append(&text).map_err(BenchError::io("write", &file))
+    }
+
+    /// Verifies every sample that has no verdict yet, `jobs` at a time, and looks at the problems first if asked.
+    ///
+    /// # Errors
+    /// A file cannot be read or written, or the folder is of a run under another setting.
+    pub fn run(
+        &mut self,
+        verifier: &Verifier,
+        manifest: Manifest,
+        work: &Work,
+        jobs: usize,
+        controls: bool,
+        mut on_event: impl FnMut(Event<'_>),
+    ) -> Result<(), BenchError> {
+        self.settle(manifest)?;
+        let problems = if controls { self.unseen(work) } else { Vec::new() };
+        let groups = self.open_groups(work);
+        let todo = groups.iter().map(|group| group.candidates.len()).sum();
+        let known = work.groups.iter().map(|(_, of)| of.len()).sum::<usize>() - todo;
+        on_event(Event::Start { controls: problems.len(), verdicts: todo, known });
+        look(verifier, &problems, jobs, |certificate| {
+            on_event(Event::Controls(&certificate));
+            self.append(&Line::Controls(Box::new(certificate)))
+        })?;
+        batch(verifier, &groups, jobs, |_, _, verdict| {
+            on_event(Event::Verdict(&verdict));
+            self.append(&Line::Verdict(Box::new(verdict)))
+        })
+    }
+
+    /// Holds the run to the circumstances of its beginning, and notes what is new.
+    fn settle(&mut self, manifest: Manifest) -> Result<(), BenchError> {
+        if let Some(last) = self.known.manifests.last() {
+            check(&self.path.join(FILE), &manifest.setting, &last.setting)?;
+            if *last == manifest {
+                return Ok(());
+            }
+        }
+        let line = Line::Run(Box::new(manifest.clone()));
+        self.append(&line)?;
+        self.known.manifests.push(manifest);
+        Ok(())
+    }
+
+    fn unseen(&self, work: &Work) -> Vec<PathBuf> {
+        let new = work.groups.iter().filter(|((digest, _), _)| !self.known.certificates.contains_key(digest));
+        new.map(|((_, path), _)| path.clone()).collect()
+    }
+
+    fn open_groups(&self, work: &Work) -> Vec<Group> {
+        let open = |(problem, of): &((String, PathBuf), Vec<(String, PathBuf)>)| {
+            let is_new = |digest: &String| !self.verdicts.contains(&(problem.0.clone(), digest.clone()));
+            let candidates: Vec<_> =
+                of.iter().filter(|(digest, _)| is_new(digest)).map(|(_, path)| path.clone()).collect();
+            (!candidates.is_empty()).then(|| Group { problem: problem.1.clone(), candidates })
+        };
+        work.groups.iter().filter_map(open).collect()
+    }
+}
+
+/// Refuses what would mix figures that are not comparable.
+fn check(file: &Path, here: &Setting, there: &Setting) -> Result<(), BenchError> {
+    let differences = there.differences(here);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{} is of another run; there and here: {}", file.display(), list(&differences));
+    Err(BenchError::usage(message))
+}
+
+/// Certificates of problems, as they come. One that cannot be made is not kept: the next run tries again.
+fn look(
+    verifier: &Verifier,
+    problems: &[PathBuf],
+    jobs: usize,
+    mut on_certificate: impl FnMut(Certificate) -> Result<(), BenchError>,
+) -> Result<(), BenchError> {
+    let next = AtomicUsize::new(0);
+    let (sender, certificates) = channel();
+    std::thread::scope(|threads| {
+        for _ in 0..jobs.max(1).min(problems.len()) {
+            let (sender, next) = (sender.clone(), &next);
+            threads.spawn(move || {
+                while let Some(problem) = problems.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Ok(certificate) = verifier.controls(problem)
+                        && sender.send(certificate).is_err()
+                    {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        certificates.into_iter().try_for_each(&mut on_certificate)
+    })
+}
+
+/// Files to be verified, each text once: problems with their candidates, by digest.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Work {
+    groups: Vec<((String, PathBuf), Vec<(String, PathBuf)>)>,
+}
+
+/// Lists all samples of a run, and the files to be verified for them. Texts that lie in no file of their own are
+/// written into the run's folder.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn plan(
+    run: &Path,
+    setting: Setting,
+    suite: &Suite,
+    samples: &Samples,
+    from: &str,
+) -> Result<(Manifest, Work), BenchError> {
+    let mut problems: Vec<Listed> = suite
+        .items
+        .iter()
+        .map(|item| Listed {
+            id: item.id.clone(),
+            level: item.level,
+            number: item.number,
+            digest: item.digest.clone(),
+            samples: Vec::new(),
+        })
+        .collect();
+    let (mut work, mut places, mut seen) = (Work::default(), HashMap::new(), HashSet::new());
+    for sample in &samples.found {
+        let item = &suite.items[sample.item];
+        let digest = digest(&sample.code.read()?);
+        problems[sample.item].samples.push(ListedSample { index: sample.index, digest: digest.clone() });
+        if !seen.insert((item.digest.clone(), digest.clone())) {
+            continue;
+        }
+        let place = match places.get(&item.digest) {
+            Some(&place) => place,
+            None => {
+                let name = format!("{}.py", item.id.replace(['/', '\\'], "--"));
+                let path = as_file(&item.code, &run.join("problems"), &name)?;
+                work.groups.push(((item.digest.clone(), path), Vec::new()));
+                places.insert(item.digest.clone(), work.groups.len() - 1);
+                work.groups.len() - 1
+            }
+        };
+        let path = as_file(&sample.code, &run.join("samples"), &file_name(suite, sample.item, sample.index))?;
+        work.groups[place].1.push((digest, path));
+    }
+    let schema = Manifest::SCHEMA.into();
+    Ok((Manifest { schema, setting, suite: suite.name.clone(), samples: from.into(), problems }, work))
+}
+
+fn as_file(code: &Code, folder: &Path, name: &str) -> Result<PathBuf, BenchError> {
+    let text = match code {
+        Code::File(path) => return Ok(path.clone()),
+        Code::Text(text) => text,
+    };
+    std::fs::create_dir_all(folder).map_err(BenchError::io("make", folder))?;
+    let path = folder.join(name);
+    write_whole(&path, text)?;
+    Ok(path)
+}

@@ -1,0 +1,361 @@
+//! Problems to be solved, wherever they lie.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use tilewright_verify::digest;
+use walkdir::WalkDir;
+
+use crate::error::BenchError;
+use crate::table::{self, Row, number_of, text_of};
+
+/// A problem of a suite.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// Unique in its suite: `level1/19_ReLU`, `softmax`.
+    pub id: String,
+    pub level: Option<u32>,
+    /// KernelBench's number within the level.
+    pub number: Option<u32>,
+    pub code: Code,
+    /// Of the problem's text.
+    pub digest: String,
+}
+
+/// A Python text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Code {
+    File(PathBuf),
+    Text(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suite {
+    /// What it was read from.
+    pub name: String,
+    pub items: Vec<Item>,
+}
+
+/// Which problems of a suite to take: all that every given condition names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Parts of ids, any of which will do.
+    pub texts: Vec<String>,
+    pub levels: Vec<u32>,
+    /// First and last of ranges of numbers.
+    pub numbers: Vec<(u32, u32)>,
+    /// The how-many-th of how many parts, from 1: every machine takes one.
+    pub shard: Option<(u32, u32)>,
+}
+
+impl Suite {
+    /// Reads a suite: a KernelBench checkout (`level1/1_name.py` …), a folder of `NAME/problem.py`, a folder with a
+    /// `labels.csv`, a folder of Python files, one Python file, or a `.jsonl` or `.parquet` table.
+    ///
+    /// # Errors
+    /// It cannot be read, holds no problem, or two of one name.
+    pub fn read(path: &Path) -> Result<Self, BenchError> {
+        let levels = [path.to_owned(), path.join("KernelBench")].into_iter().find(|root| root.join("level1").is_dir());
+        let mut items = if let Some(root) = levels {
+            kernelbench(&root)?
+        } else if table::is_table(path) {
+            from_table(path)?
+        } else if path.join("labels.csv").is_file() {
+            labelled(path)?
+        } else if path.is_dir() {
+            folder(path)?
+        } else {
+            vec![item(path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into()), path.into())?]
+        };
+        items.sort_by(|a, b| (a.level, a.number, &a.id).cmp(&(b.level, b.number, &b.id)));
+        if let Some(pair) = items.windows(2).find(|pair| pair[0].id == pair[1].id) {
+            let (name, id) = (path.display(), &pair[0].id);
+            return Err(BenchError::usage(format!(
+                "{name}: two problems are called {id:?}: give them names of their own"
+            )));
+        }
+        if items.is_empty() {
+            return Err(BenchError::usage(format!("{}: no problems in it", path.display())));
+        }
+        Ok(Self { name: path.display().to_string(), items })
+    }
+
+    /// The problems that a filter names, in order.
+    ///
+    /// # Errors
+    /// It names none, or the part is none of the parts.
+    pub fn filtered(mut self, filter: &Filter) -> Result<Self, BenchError> {
+        self.items.retain(|item| filter.names(item));
+        if let Some((part, of)) = filter.shard {
+            if part == 0 || part > of {
+                return Err(BenchError::usage(format!("--shard {part}/{of}: give 1/{of} to {of}/{of}")));
+            }
+            let mut at = 0;
+            self.items.retain(|_| {
+                at += 1;
+                (at - 1) % of == part - 1
+            });
+        }
+        if self.items.is_empty() {
+            return Err(BenchError::usage(format!("{}: no problem is left by the filters", self.name)));
+        }
+        Ok(self)
+    }
+
+    /// Where in `items` a problem lies, by its id.
+    pub(crate) fn by_id(&self) -> HashMap<&str, usize> {
+        self.items.iter().enumerate().map(|(at, item)| (item.id.as_str(), at)).collect()
+    }
+
+    /// Where in `items` a problem lies, by its level and number.
+    pub(crate) fn by_number(&self) -> HashMap<(u32, u32), usize> {
+        let numbered = |(at, item): (usize, &Item)| Some(((item.level?, item.number?), at));
+        self.items.iter().enumerate().filter_map(numbered).collect()
+    }
+}
+
+impl Filter {
+    fn names(&self, item: &Item) -> bool {
+        let any =
+            |list: &[u32], value: Option<u32>| list.is_empty() || value.is_some_and(|value| list.contains(&value));
+        let inside = |number: u32| self.numbers.iter().any(|&(first, last)| (first..=last).contains(&number));
+        (self.texts.is_empty() || self.texts.iter().any(|text| item.id.contains(text)))
+            && any(&self.levels, item.level)
+            && (self.numbers.is_empty() || item.number.is_some_and(inside))
+    }
+}
+
+impl Code {
+    pub(crate) fn read(&self) -> Result<Vec<u8>, BenchError> {
+        match self {
+            Self::File(path) => std::fs::read(path).map_err(BenchError::io("read", path)),
+            Self::Text(text) => Ok(text.clone().into_bytes()),
+        }
+    }
+}
+
+fn item(id: String, path: PathBuf) -> Result<Item, BenchError> {
+    let code = Code::File(path);
+    let digest = digest(&code.read()?);
+    Ok(Item { id, level: None, number: None, code, digest })
+}
+
+/// `level1/19_ReLU.py`.
+fn kernelbench(root: &Path) -> Result<Vec<Item>, BenchError> {
+    let mut items = Vec::new();
+    for path in python_files(root, 2)? {
+        let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+        let level = folder.and_then(|name| name.strip_prefix("level")?.parse().ok());
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let number = stem.split('_').next().and_then(|number| number.parse().ok());
+        if let (Some(level), Some(number)) = (level, number) {
+            let id = format!("level{level}/{stem}");
+            items.push(Item { level: Some(level), number: Some(number), ..item(id, path)? });
+        }
+    }
+    Ok(items)
+}
+
+/// `NAME/problem.py`, or else every Python file by its path.
+fn folder(root: &Path) -> Result<Vec<Item>, BenchError> {
+    let files = python_files(root, usize::MAX)?;
+    let named: Vec<&PathBuf> = files.iter().filter(|path| path.ends_with("problem.py")).collect();
+    let id = |path: &Path| path.strip_prefix(root).unwrap_or(path).with_extension("").display().to_string();
+    if named.is_empty() {
+        return files.into_iter().map(|path| item(id(&path), path)).collect();
+    }
+    named.into_iter().map(|path| item(id(path.parent().unwrap_or(path)), path.clone())).collect()
+}
+
+/// The problems that a labelled corpus is about.
+fn labelled(root: &Path) -> Result<Vec<Item>, BenchError> {
+    let mut paths: Vec<PathBuf> = labels(root)?.into_iter().map(|entry| entry.problem).collect();
+    paths.sort();
+    paths.dedup();
+    paths.into_iter().map(|path| item(label_id(&path), path)).collect()
+}
+
+pub(crate) fn labels(root: &Path) -> Result<Vec<tilewright_audit::Labelled>, BenchError> {
+    tilewright_audit::read(root)
+        .map_err(|errors| BenchError::usage(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))
+}
+
+/// `problems/softmax/problem.py` is `softmax`, `problems/add_relu.py` is `add_relu`.
+pub(crate) fn label_id(path: &Path) -> String {
+    let named = if path.ends_with("problem.py") { path.parent().unwrap_or(path) } else { path };
+    named.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into())
+}
+
+/// Every Python file under a folder, in the order of their names.
+fn python_files(root: &Path, depth: usize) -> Result<Vec<PathBuf>, BenchError> {
+    let mut files = Vec::new();
+    for entry in WalkDir::new(root).max_depth(depth).sort_by_file_name() {
+        let entry = entry.map_err(|why| BenchError::usage(format!("failed to read {}: {why}", root.display())))?;
+        if entry.file_type().is_file() && entry.path().extension().is_some_and(|ending| ending == "py") {
+            files.push(entry.into_path());
+        }
+    }
+    Ok(files)
+}
+
+/// Columns with the text of a problem: KernelBench's data set, KernelBook, the data of Dr. Kernel.
+const CODE: [&str; 6] = [
+    "code",
+    "python_code",
+    "problem",
+    "original_python_code",
+    "reward_model.ground_truth",
+    "extra_info.original_prompt",
+];
+const ENTRY: [&str; 3] = ["entry_point", "extra_info.entry_point", "module_name"];
+const NAME: [&str; 4] = ["id", "name", "uuid", "extra_info.uuid"];
+
+fn from_table(path: &Path) -> Result<Vec<Item>, BenchError> {
+    let rows = table::rows(path)?;
+    let item = |(at, row): (usize, &Row)| {
+        row_item(at, row).map_err(|why| BenchError::usage(format!("{}, row {}: {why}", path.display(), at + 1)))
+    };
+    rows.iter().enumerate().map(item).collect()
+}
+
+fn row_item(at: usize, row: &Row) -> Result<Item, String> {
+    let texts = CODE.iter().filter_map(|name| text_of(row, &[name])).map(|text| block_with(text, "def get_inputs"));
+    let Some(text) = texts.into_iter().find(|text| text.contains("def get_inputs")) else {
+        return Err(format!("no problem: a text with get_inputs in one of the columns {}", CODE.join(", ")));
+    };
+    let text = match text_of(row, &ENTRY) {
+        Some(entry) => with_model(text, entry)?,
+        None => text.to_owned(),
+    };
+    let (level, number) = (number_of(row, &["level", "extra_info.level"]), number_of(row, &["problem_id", "number"]));
+    let name = text_of(row, &NAME).map(str::to_owned);
+    let id = match (name, level) {
+        (Some(name), Some(level)) if number.is_some() => format!("level{level}/{name}"),
+        (Some(name), _) => name,
+        (None, _) => format!("row{}", at + 1),
+    };
+    Ok(Item { id, level, number, digest: digest(text.as_bytes()), code: Code::Text(text) })
+}
+
+/// KernelBook names its modules as their authors did: `Model` is what a problem calls it.
+fn with_model(text: &str, entry: &str) -> Result<String, String> {
+    let is_name = !entry.is_empty() && entry.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if entry == "Model" || text.contains("class Model(") {
+        return Ok(text.to_owned());
+    }
+    if !is_name || !text.contains(&format!("class {entry}")) {
+        return Err(format!("the entry point {entry:?} is no class of its text"));
+    }
+    Ok(format!("{}\n\n\nModel = {entry}\n", text.trim_end()))
+}
+
+/// The last block between ``` fences that holds a word; all of the text where there is none.
+pub(crate) fn block_with<'a>(text: &'a str, word: &str) -> &'a str {
+    let mut found = None;
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once("```") {
+        let Some((block, next)) = after.split_once("```") else { break };
+        let body = block.split_once('\n').map_or("", |(_, body)| body);
+        if body.contains(word) {
+            found = Some(body);
+        }
+        rest = next;
+    }
+    found.unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::tests::write_parquet;
+
+    const PROBLEM: &str = "class Model: ...\ndef get_inputs(): ...\n";
+
+    fn write(root: &Path, files: &[&str]) {
+        for file in files {
+            let path = root.join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, PROBLEM).unwrap();
+        }
+    }
+
+    fn ids(suite: &Suite) -> Vec<&str> {
+        suite.items.iter().map(|item| item.id.as_str()).collect()
+    }
+
+    #[test]
+    fn a_kernelbench_checkout_by_level_and_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = ["level1/10_b.py", "level1/9_a.py", "level2/1_c.py", "level1/notes.py", "x.py"];
+        write(&folder.path().join("KernelBench"), &files);
+        let suite = Suite::read(folder.path()).unwrap();
+        assert_eq!(ids(&suite), ["level1/9_a", "level1/10_b", "level2/1_c"]);
+        assert_eq!(suite.by_number()[&(2, 1)], 2);
+        assert_eq!(Suite::read(&folder.path().join("KernelBench")).unwrap().items, suite.items);
+    }
+
+    #[test]
+    fn folders_and_single_files() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &["a/b/problem.py", "c/problem.py", "c/candidate.py"]);
+        assert_eq!(ids(&Suite::read(folder.path()).unwrap()), ["a/b", "c"]);
+        assert_eq!(ids(&Suite::read(&folder.path().join("c")).unwrap()), [""]);
+        assert_eq!(ids(&Suite::read(&folder.path().join("c/candidate.py")).unwrap()), ["candidate"]);
+        assert!(Suite::read(&folder.path().join("absent")).is_err());
+    }
+
+    #[test]
+    fn filters_and_shards_part_a_suite() {
+        let folder = tempfile::tempdir().unwrap();
+        let files: Vec<String> = (1..=7).map(|number| format!("level{}/{number}_p.py", 1 + number % 2)).collect();
+        write(folder.path(), &files.iter().map(String::as_str).collect::<Vec<_>>());
+        let take = |filter| Suite::read(folder.path()).unwrap().filtered(&filter);
+        let one = take(Filter { levels: vec![2], numbers: vec![(3, 5)], ..Filter::default() }).unwrap();
+        assert_eq!(ids(&one), ["level2/3_p", "level2/5_p"]);
+        let shard = |part| take(Filter { shard: Some((part, 3)), ..Filter::default() });
+        let mut all: Vec<String> = (1..=3).flat_map(|part| shard(part).unwrap().items).map(|item| item.id).collect();
+        all.sort();
+        assert_eq!(all.len(), 7);
+        all.dedup();
+        assert_eq!(all.len(), 7);
+        assert!(shard(0).is_err() && shard(4).is_err());
+        assert!(take(Filter { texts: vec!["nothing".into()], ..Filter::default() }).is_err());
+    }
+
+    #[test]
+    fn tables_of_three_sources() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kernelbench.parquet");
+        write_parquet(&path, ("code", &[PROBLEM, PROBLEM]), ("problem_id", &[2, 1]));
+        let suite = Suite::read(&path).unwrap();
+        assert_eq!(suite.items.iter().map(|item| item.number).collect::<Vec<_>>(), [Some(1), Some(2)]);
+
+        let path = folder.path().join("kernelbook.jsonl");
+        let row = serde_json::json!({"uuid": "7", "entry_point": "Gate", "triton_code": "def call(): ...",
+            "python_code": "class Gate: ...\ndef get_inputs(): ...\n"});
+        std::fs::write(&path, row.to_string()).unwrap();
+        let suite = Suite::read(&path).unwrap();
+        let Code::Text(text) = &suite.items[0].code else { panic!() };
+        assert!(text.ends_with("\nModel = Gate\n"), "{text}");
+
+        let path = folder.path().join("rl.jsonl");
+        let prompt = format!("An example:\n```python\nclass Model: ...\n```\nYours:\n```python\n{PROBLEM}```\nGo.");
+        let row = serde_json::json!({"reward_model": {"style": "rule", "ground_truth": ""},
+            "extra_info": {"original_prompt": prompt, "entry_point": "Model", "uuid": "u1", "level": "2"}});
+        std::fs::write(&path, row.to_string()).unwrap();
+        let suite = Suite::read(&path).unwrap();
+        assert_eq!((ids(&suite), suite.items[0].level), (vec!["u1"], Some(2)));
+        assert_eq!(suite.items[0].code, Code::Text(PROBLEM.into()));
+    }
+
+    #[test]
+    fn a_row_without_a_problem_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        let good = serde_json::json!({"code": PROBLEM, "id": "a"});
+        std::fs::write(&path, format!("{good}\n{{\"code\":\"x\"}}\n")).unwrap();
+        assert!(Suite::read(&path).unwrap_err().to_string().contains("row 2"));
+        std::fs::write(&path, format!("{good}\n{good}\n")).unwrap();
+        assert!(Suite::read(&path).unwrap_err().to_string().contains("two problems"));
+    }
+}

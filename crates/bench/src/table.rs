@@ -1,0 +1,161 @@
+//! Rows of a JSONL or Parquet file, as JSON objects.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Field, Row as ParquetRow};
+use serde_json::{Map, Value};
+
+use crate::error::BenchError;
+
+/// One row: values by column.
+pub(crate) type Row = Map<String, Value>;
+
+/// Whether a path names a table, by its ending.
+pub(crate) fn is_table(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "jsonl" || ending == "parquet")
+}
+
+/// All rows of a `.jsonl` or `.parquet` file.
+pub(crate) fn rows(path: &Path) -> Result<Vec<Row>, BenchError> {
+    let file = File::open(path).map_err(BenchError::io("read", path))?;
+    if path.extension().is_some_and(|ending| ending == "parquet") { parquet(path, file) } else { jsonl(path, file) }
+}
+
+fn jsonl(path: &Path, file: File) -> Result<Vec<Row>, BenchError> {
+    let mut rows = Vec::new();
+    for (number, line) in BufReader::new(file).lines().enumerate() {
+        let line = line.map_err(BenchError::io("read", path))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let row = serde_json::from_str(&line)
+            .map_err(|why| BenchError::usage(format!("{}:{}: no JSON object: {why}", path.display(), number + 1)))?;
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn parquet(path: &Path, file: File) -> Result<Vec<Row>, BenchError> {
+    let wrong = |why: parquet::errors::ParquetError| BenchError::usage(format!("{}: {why}", path.display()));
+    let reader = SerializedFileReader::new(file).map_err(wrong)?;
+    let rows = reader.get_row_iter(None).map_err(wrong)?;
+    rows.map(|row| row.map(|row| object(&row)).map_err(wrong)).collect()
+}
+
+fn object(row: &ParquetRow) -> Row {
+    row.get_column_iter().map(|(name, field)| (name.clone(), value(field))).collect()
+}
+
+/// A cell as JSON. What has no JSON form (dates, decimals) is given as text.
+fn value(field: &Field) -> Value {
+    match field {
+        Field::Null => Value::Null,
+        Field::Bool(value) => (*value).into(),
+        Field::Byte(value) => (*value).into(),
+        Field::Short(value) => (*value).into(),
+        Field::Int(value) => (*value).into(),
+        Field::Long(value) => (*value).into(),
+        Field::UByte(value) => (*value).into(),
+        Field::UShort(value) => (*value).into(),
+        Field::UInt(value) => (*value).into(),
+        Field::ULong(value) => (*value).into(),
+        Field::Float(value) => (*value).into(),
+        Field::Double(value) => (*value).into(),
+        Field::Str(value) => value.as_str().into(),
+        Field::Bytes(value) => String::from_utf8_lossy(value.data()).into(),
+        Field::Group(row) => Value::Object(object(row)),
+        Field::ListInternal(list) => list.elements().iter().map(value).collect(),
+        Field::MapInternal(map) => map.entries().iter().map(|(key, of)| (text(key), value(of))).collect::<Row>().into(),
+        other => other.to_string().into(),
+    }
+}
+
+fn text(field: &Field) -> String {
+    match field {
+        Field::Str(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A text column, by the first of some names that is there. `a.b` reaches into an object.
+pub(crate) fn text_of<'a>(row: &'a Row, names: &[&str]) -> Option<&'a str> {
+    names.iter().find_map(|name| find(row, name)?.as_str())
+}
+
+/// A whole number, by the first of some names that is there; also one written as text.
+pub(crate) fn number_of(row: &Row, names: &[&str]) -> Option<u32> {
+    names.iter().find_map(|name| match find(row, name)? {
+        Value::Number(number) => u32::try_from(number.as_u64()?).ok(),
+        Value::String(text) => text.trim().trim_start_matches("level").parse().ok(),
+        _ => None,
+    })
+}
+
+fn find<'a>(row: &'a Row, name: &str) -> Option<&'a Value> {
+    let mut parts = name.split('.');
+    let first = row.get(parts.next()?)?;
+    parts.try_fold(first, |value, part| value.get(part))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::Arc;
+
+    use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+
+    use super::*;
+
+    /// Writes a Parquet file of one text and one number column, compressed as the Hub's files are.
+    pub(crate) fn write_parquet(path: &Path, text: (&str, &[&str]), number: (&str, &[i64])) {
+        let schema = format!("message rows {{ REQUIRED BYTE_ARRAY {} (UTF8); REQUIRED INT64 {}; }}", text.0, number.0);
+        let schema = Arc::new(parse_message_type(&schema).unwrap());
+        let compression = parquet::basic::Compression::SNAPPY;
+        let properties = Arc::new(WriterProperties::builder().set_compression(compression).build());
+        let mut writer = SerializedFileWriter::new(File::create(path).unwrap(), schema, properties).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let values: Vec<ByteArray> = text.1.iter().map(|text| ByteArray::from(*text)).collect();
+        column.typed::<ByteArrayType>().write_batch(&values, None, None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<Int64Type>().write_batch(number.1, None, None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        writer.close().unwrap();
+    }
+
+    #[test]
+    fn both_kinds_of_table_give_the_same_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let (jsonl, parquet) = (folder.path().join("a.jsonl"), folder.path().join("a.parquet"));
+        std::fs::write(&jsonl, "{\"code\":\"x = 'é'\\n\",\"n\":3}\n\n{\"code\":\"\",\"n\":-1}\n").unwrap();
+        write_parquet(&parquet, ("code", &["x = 'é'\n", ""]), ("n", &[3, -1]));
+        assert_eq!(rows(&jsonl).unwrap(), rows(&parquet).unwrap());
+    }
+
+    #[test]
+    fn a_broken_table_says_where() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        std::fs::write(&path, "{\"a\":1}\n[1]\n").unwrap();
+        assert!(rows(&path).unwrap_err().to_string().contains("a.jsonl:2"));
+        let path = folder.path().join("a.parquet");
+        std::fs::write(&path, "no parquet").unwrap();
+        assert!(matches!(rows(&path), Err(BenchError::Usage(_))));
+    }
+
+    #[test]
+    fn columns_are_found_by_any_of_their_names() {
+        let row: Row = serde_json::from_str(r#"{"level":"level2","extra":{"code":"c"},"n":7}"#).unwrap();
+        assert_eq!(text_of(&row, &["code", "extra.code"]), Some("c"));
+        assert_eq!(number_of(&row, &["level"]), Some(2));
+        assert_eq!(number_of(&row, &["absent", "n"]), Some(7));
+        assert_eq!(number_of(&row, &["extra"]), None);
+    }
+}

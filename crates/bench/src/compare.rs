@@ -129,8 +129,12 @@ fn differences(a: &Run, b: &Run) -> Vec<Difference> {
 
 /// The same problems: equal texts, or equal names where a text is not known.
 fn pairs<'a>(a: &'a Run, b: &'a Run) -> Vec<Pair<'a>> {
-    let by_digest: HashMap<&str, &RunProblem> =
-        b.problems.iter().filter(|problem| !problem.digest.is_empty()).map(|problem| (problem.digest.as_str(), problem)).collect();
+    let by_digest: HashMap<&str, &RunProblem> = b
+        .problems
+        .iter()
+        .filter(|problem| !problem.digest.is_empty())
+        .map(|problem| (problem.digest.as_str(), problem))
+        .collect();
     let by_id: HashMap<&str, &RunProblem> = b.problems.iter().map(|problem| (problem.id.as_str(), problem)).collect();
     let partner = |problem: &'a RunProblem| {
         by_digest.get(problem.digest.as_str()).copied().or_else(|| {
@@ -191,16 +195,12 @@ fn changes(a: &Run, b: &Run, pairs: &[Pair<'_>], ps: &[f64], resamples: &Resampl
     for (name, at) in baselines(a, b) {
         for &p in ps.iter().filter(|&&p| p > 0.0) {
             let fast = |at: usize| {
-                move |outcome: &Outcome| {
-                    is_fast(correct(outcome), outcome.speedups[at].map(|speedup| speedup.value), p)
-                }
+                move |outcome: &Outcome| is_fast(correct(outcome), outcome.speedups[at].map(|speedup| speedup.value), p)
             };
             let (in_a, in_b) = (fast(at.0), fast(at.1));
-            found.push(change(
-                format!("fast_{p} against {name}"),
-                &|problem| share(problem, &in_a),
-                &|problem| share(problem, &in_b),
-            ));
+            found.push(change(format!("fast_{p} against {name}"), &|problem| share(problem, &in_a), &|problem| {
+                share(problem, &in_b)
+            }));
         }
     }
     found.into_iter().flatten().collect()
@@ -216,7 +216,13 @@ fn speed(baseline: &str, at: (usize, usize), pairs: &[Pair<'_>], resamples: &Res
     let known: Vec<f64> = ratios.iter().copied().flatten().collect();
     let (low, high) = resamples.mean_of_some(&ratios)?;
     let ratio = (known.iter().sum::<f64>() / known.len() as f64).exp();
-    Some(SpeedChange { baseline: baseline.into(), ratio, low: low.exp(), high: high.exp(), problems: known.len() as u32 })
+    Some(SpeedChange {
+        baseline: baseline.into(),
+        ratio,
+        low: low.exp(),
+        high: high.exp(),
+        problems: known.len() as u32,
+    })
 }
 
 /// A problem that one side solves and the other, having tried, does not.
@@ -228,6 +234,7 @@ fn flip(pair: &Pair<'_>) -> Option<Flip> {
     let (a, b) = (count(pair.0), count(pair.1));
     let flips = a.1 > 0 && b.1 > 0 && (a.0 == 0) != (b.0 == 0);
     let failing = if a.0 == 0 { pair.0 } else { pair.1 };
-    let reason = || failing.outcomes.iter().find(|outcome| outcome.decided())?.reason.as_ref().map(|r| r.message.clone());
+    let reason =
+        || failing.outcomes.iter().find(|outcome| outcome.decided())?.reason.as_ref().map(|r| r.message.clone());
     flips.then(|| Flip { id: pair.0.id.clone(), a, b, reason: reason() })
 }

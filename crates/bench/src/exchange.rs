@@ -112,7 +112,8 @@ const ERRORS: [&str; 5] =
 fn result(id: &str, at: usize, entry: &Value, baseline: Option<Mean>) -> Result<Imported, String> {
     let flag = |name: &str| entry[name].as_bool().ok_or(format!("no truth value {name:?} in a result"));
     let metadata = &entry["metadata"];
-    let text = |name: &&str| metadata.get(*name).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    let text =
+        |name: &&str| metadata.get(*name).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
     let correct = flag("correctness")?;
     let undecided = NOT_SEPARABLE.iter().find_map(text).filter(|_| !correct);
     let stats = &entry["runtime_stats"];

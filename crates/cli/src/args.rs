@@ -9,6 +9,7 @@ use tilewright_contract::BaselineKind;
 use crate::commands;
 use crate::output::OutputError;
 
+pub(crate) mod bench;
 mod generate;
 
 pub(crate) use generate::{
@@ -74,6 +75,8 @@ enum Command {
     Screen(ScreenArgs),
     /// Print the manual of a rule, or the list of all rules
     Rule(RuleArgs),
+    /// Benchmarks: pass@k, fast_p and speedups over suites of problems, with intervals
+    Bench(bench::BenchArgs),
     /// Check that a problem tells right from wrong: what knows no answer must fail
     ///
     /// Exit status, under the first profile: 0 ok, 1 degenerate or precision-blind, 2 usage, 3 the problem is defective.
@@ -395,6 +398,9 @@ pub(crate) enum Document {
     Verdict,
     Profile,
     Audit,
+    BenchRun,
+    BenchReport,
+    BenchCompare,
     Controls,
     Screen,
     Sanitize,
@@ -415,6 +421,7 @@ impl Cli {
             Command::Audit(args) => commands::audit::run(&args),
             Command::Screen(args) => commands::screen::run(&args),
             Command::Rule(args) => commands::rule::run(&args),
+            Command::Bench(args) => commands::bench::run(&args),
             Command::Controls(args) => commands::controls::run(&args),
             Command::Doctor(args) => commands::doctor::run(&args),
             Command::Schema(args) => commands::schema::run(&args),

@@ -1,6 +1,7 @@
 //! What a person sees. Data goes to stdout through here, talk goes to stderr.
 
 mod audit;
+mod bench;
 mod controls;
 mod excerpt;
 mod launch;
@@ -18,6 +19,7 @@ use tilewright_contract::{
 use tilewright_verify::arch_name;
 
 pub(crate) use audit::audit;
+pub(crate) use bench::{bench_comparison, bench_report};
 pub(crate) use controls::{certificate, certificates_as_markdown};
 pub(crate) use excerpt::{Excerpts, Mark};
 pub(crate) use launch::launch;

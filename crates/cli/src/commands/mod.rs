@@ -2,6 +2,7 @@
 
 pub(crate) mod ask;
 pub(crate) mod audit;
+pub(crate) mod bench;
 pub(crate) mod controls;
 pub(crate) mod doctor;
 pub(crate) mod executor;

@@ -2,6 +2,7 @@ use std::process::ExitCode;
 
 use schemars::schema_for;
 use tilewright_audit::Audit;
+use tilewright_bench::{Comparison, Line, Report};
 use tilewright_contract::{Certificate, LaunchReport, Plan, Profile, SanitizeReport, Screening, Verdict};
 
 use crate::args::{Document, SchemaArgs};
@@ -16,6 +17,9 @@ pub(crate) fn run(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
         Document::Sanitize => schema_for!(SanitizeReport),
         Document::Screen => schema_for!(Screening),
         Document::Audit => schema_for!(Audit),
+        Document::BenchRun => schema_for!(Line),
+        Document::BenchReport => schema_for!(Report),
+        Document::BenchCompare => schema_for!(Comparison),
         Document::Controls => schema_for!(Certificate),
     };
     output::json(&schema)?;

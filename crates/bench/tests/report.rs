@@ -1,0 +1,282 @@
+//! Reports of runs whose verdicts are scripted: what counts, what does not, and that nothing vanishes.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod scripted;
+
+use std::path::{Path, PathBuf};
+
+use scripted::{Scripted, accepted, failed, fast, verdict, write};
+use tilewright_bench::{Asked, BenchError, Line, Report, Run};
+use tilewright_contract::{Mark, VerdictKind};
+
+fn report_of(path: &Path) -> Report {
+    Report::new(&Run::read(&[path.to_owned()]).unwrap(), &Asked::default()).unwrap()
+}
+
+fn report(run: &Scripted) -> Report {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    run.write(&path);
+    report_of(&path)
+}
+
+fn close(got: f64, want: f64) {
+    assert!((got - want).abs() < 1e-9, "{got}, not {want}");
+}
+
+/// Four problems: worked out by hand.
+fn four() -> Scripted {
+    let incorrect = failed(VerdictKind::Incorrect, "values", true);
+    Scripted::new(&[
+        ("a", Some(1), &[fast(2.0), fast(0.5), incorrect, incorrect]),
+        ("b", Some(1), &[fast(1.0), fast(4.0), fast(1.0), fast(1.0)]),
+        (
+            "c",
+            Some(2),
+            &[
+                failed(VerdictKind::CompileError, "compile", false),
+                failed(VerdictKind::Rejected, "torch-compute", false),
+                failed(VerdictKind::CompileError, "syntax", false),
+                incorrect,
+            ],
+        ),
+        ("d", Some(2), &[failed(VerdictKind::Race, "race", true), fast(1.5), incorrect, incorrect]),
+    ])
+}
+
+#[test]
+fn shares_by_hand() {
+    let report = report(&four());
+    let all = &report.standards[0].groups[0];
+    // a: 2 of 4, b: 4 of 4, c: 0 of 4, d: 1 of 4.
+    close(all.correct.unwrap().value, (0.5 + 1.0 + 0.0 + 0.25) / 4.0);
+    // c: a rejected one and one that is no Python are not valid, one more does not compile.
+    close(all.valid.unwrap().value, (1.0 + 1.0 + 0.5 + 1.0) / 4.0);
+    close(all.compiled.unwrap().value, (1.0 + 1.0 + 0.25 + 1.0) / 4.0);
+    let pass_2 = all.pass_at.iter().find(|of| of.k == 2).unwrap().share.value;
+    // a: 1 - C(2,2)/C(4,2) = 5/6; d: 1 - C(3,2)/6 = 1/2.
+    close(pass_2, (5.0 / 6.0 + 1.0 + 0.0 + 0.5) / 4.0);
+    assert_eq!(all.pass_at.iter().map(|of| of.k).collect::<Vec<_>>(), [1, 2, 4]);
+    let speed = &all.speed[0];
+    let at = |p: f64| speed.fast.iter().find(|of| of.p == p).unwrap();
+    close(at(0.0).share.value, all.correct.unwrap().value);
+    // Strictly above 1: a 1 of 4, b 1 of 4, d 1 of 4; intervals are 5 % to each side.
+    close(at(1.0).share.value, (0.25 + 0.25 + 0.25) / 4.0);
+    close(at(1.0).surely, 0.75 / 4.0);
+    close(at(1.0).possibly, (0.25 + 1.0 + 0.25) / 4.0);
+    close(at(1.0).best, 0.75);
+    close(at(2.0).share.value, 0.25 / 4.0);
+    // Of problems: a sqrt(2 * 0.5) = 1, b 4^(1/4), d 1.5.
+    let mean = speed.mean.unwrap();
+    close(mean.geometric, (4f64.powf(0.25) * 1.5).powf(1.0 / 3.0));
+    assert_eq!((mean.problems, speed.timed, speed.untimed), (3, 7, 0));
+    let level = |name: &str| report.standards[0].groups.iter().find(|group| group.name == name).unwrap();
+    close(level("level 1").correct.unwrap().value, 0.75);
+    close(level("level 2").correct.unwrap().value, 0.125);
+    assert_eq!(level("level 2").problems, 2);
+}
+
+#[test]
+fn every_interval_holds_its_figure() {
+    let report = report(&four());
+    for group in report.standards.iter().flat_map(|standard| &standard.groups) {
+        let shares = [group.valid, group.compiled, group.correct].into_iter().flatten();
+        let fast = group.speed.iter().flat_map(|speed| &speed.fast).map(|fast| fast.share);
+        for share in shares.chain(fast).chain(group.pass_at.iter().map(|of| of.share)) {
+            assert!(0.0 <= share.low && share.low <= share.value && share.value <= share.high && share.high <= 1.0);
+            let samples = share.samples.unwrap();
+            assert!(samples.low <= share.value + 1e-9 && share.value <= samples.high + 1e-9, "{share:?}");
+        }
+    }
+}
+
+#[test]
+fn under_another_profile_other_samples_are_right() {
+    let mut run = four();
+    for script in run.problems[0].2.iter_mut().flatten() {
+        script.second = true;
+    }
+    let report = report(&run);
+    close(report.standards[1].groups[0].correct.unwrap().value, (1.0 + 1.0 + 0.0 + 0.25) / 4.0);
+    // What only the second profile accepts was not timed, and is not fast.
+    assert_eq!(report.standards[1].groups[0].speed[0].untimed, 2);
+    assert!(report.notes.iter().any(|note| note.contains("only what tilewright-1/1 accepts is timed")));
+}
+
+#[test]
+fn faults_of_the_machine_count_neither_way() {
+    let mut run = four();
+    let infrastructure = failed(VerdictKind::Infrastructure, "device", false);
+    run.problems[0].2 = vec![fast(2.0), infrastructure, infrastructure, infrastructure];
+    run.problems[1].2 = vec![infrastructure; 4];
+    let report = report(&run);
+    let correct = report.standards[0].groups[0].correct.unwrap();
+    // a: 1 of 1; b: nothing decided, which counts as 0 and is said.
+    close(correct.value, (1.0 + 0.0 + 0.0 + 0.25) / 4.0);
+    assert_eq!(correct.short, 1);
+    close(correct.without_short.unwrap(), 1.25 / 3.0);
+    assert_eq!((report.counts.undecided, report.counts.accepted, report.counts.failed), (7, 2, 7));
+}
+
+#[test]
+fn degenerate_problems_are_left_out_of_the_sound_groups() {
+    let mut run = four();
+    run.marks = [("a", Mark::Ok), ("b", Mark::Degenerate), ("c", Mark::PrecisionBlind), ("d", Mark::Defect)]
+        .map(|(id, mark)| (id.to_owned(), mark))
+        .into();
+    let report = report(&run);
+    let group = |name: &str| report.standards[0].groups.iter().find(|group| group.name == name).unwrap();
+    close(group("all").correct.unwrap().value, 1.75 / 4.0);
+    assert_eq!(group("all, sound").problems, 2);
+    close(group("all, sound").correct.unwrap().value, 0.5 / 2.0);
+    let marks = report.standards[0].marks;
+    assert_eq!((marks.ok, marks.degenerate, marks.precision_blind, marks.defect, marks.unknown), (1, 1, 1, 1, 0));
+    // Nothing is known under the second profile: no group is called sound.
+    assert!(report.standards[1].groups.iter().all(|group| !group.sound));
+}
+
+/// The task of a crashed worker must not vanish: what is listed and has no verdict is counted.
+#[test]
+fn as_many_come_out_as_went_in() {
+    let mut run = four();
+    run.problems[0].2[3] = None;
+    run.problems.push(("e".into(), Some(2), Vec::new()));
+    let report = report(&run);
+    let counts = report.counts;
+    assert_eq!((counts.samples, counts.missing, counts.unanswered, counts.problems), (16, 1, 1, 5));
+    assert_eq!(counts.accepted + counts.failed + counts.undecided + counts.missing, counts.samples);
+    assert_eq!(report.taxonomy.iter().map(|kind| u64::from(kind.count)).sum::<u64>(), counts.samples);
+    assert_eq!(report.problems.iter().map(|row| row.outcomes.len() as u64).sum::<u64>(), counts.samples);
+    // A problem that nobody answered is not solved, and does not shrink the suite.
+    assert_eq!(report.standards[0].groups[0].problems, 5);
+    close(report.standards[0].groups[0].correct.unwrap().value, (2.0 / 3.0 + 1.0 + 0.0 + 0.25 + 0.0) / 5.0);
+}
+
+/// A correct sample without a time is correct, is not fast, is not 1.0, and makes no mean NaN.
+#[test]
+fn a_timing_that_failed_is_no_figure() {
+    for speedup in [None, Some(0.0), Some(-1.0)] {
+        let mut run = Scripted::new(&[("a", None, &[fast(2.0)]), ("b", None, &[fast(8.0)])]);
+        run.problems[0].2 = vec![Some(scripted::Script { speedup, ..accepted() })];
+        let report = report(&run);
+        let speed = &report.standards[0].groups[0].speed[0];
+        let at = |p: f64| speed.fast.iter().find(|of| of.p == p).unwrap().share.value;
+        assert_eq!((at(0.0), at(0.5), at(1.0)), (1.0, 0.5, 0.5), "{speedup:?}");
+        close(speed.mean.unwrap().geometric, 8.0);
+        assert_eq!((speed.timed, speed.untimed, speed.mean.unwrap().problems), (1, 1, 1));
+    }
+}
+
+#[test]
+fn one_verdict_for_each_text_whoever_gave_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+    let run = four();
+    let lines = run.lines();
+    // The first machine did a third of it, the second the rest and, once more, some of the same under other paths.
+    write(&one, &lines[..6]);
+    let mut rest = vec![lines[0].clone()];
+    rest.extend_from_slice(&lines[4..]);
+    for line in &mut rest {
+        if let Line::Verdict(verdict) = line {
+            verdict.candidate.path = "elsewhere.py".into();
+        }
+    }
+    write(&two, &rest);
+    let whole = report(&run);
+    let joined = Report::new(&Run::read(&[one.clone(), two]).unwrap(), &Asked::default()).unwrap();
+    assert_eq!((joined.counts, &joined.standards, &joined.problems), (whole.counts, &whole.standards, &whole.problems));
+    assert_eq!(report_of(&one).counts.missing, 11);
+}
+
+#[test]
+fn a_fault_of_the_machine_does_not_stand_in_for_a_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    let run = Scripted::new(&[("a", None, &[fast(2.0)])]);
+    let fault = verdict("a", 0, failed(VerdictKind::Infrastructure, "device", false).unwrap());
+    for fault_first in [true, false] {
+        let mut lines = run.lines();
+        lines.insert(if fault_first { 1 } else { 2 }, Line::Verdict(Box::new(fault.clone())));
+        write(&path, &lines);
+        assert_eq!(report_of(&path).counts.accepted, 1);
+    }
+}
+
+#[test]
+fn a_run_that_is_being_written_can_be_read_and_foreign_files_cannot() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    four().write(&path);
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[..whole.len() - 40]).unwrap();
+    assert_eq!(report_of(&path).counts.missing, 1);
+    for (text, what) in
+        [("notes\n", "not a line of a run"), ("", "does not begin"), ("{\"a\":1}\n", "not a line of a run")]
+    {
+        std::fs::write(&path, text).unwrap();
+        let error = Run::read(std::slice::from_ref(&path)).unwrap_err();
+        assert!(matches!(&error, BenchError::Usage(message) if message.contains(what)), "{text:?}: {error}");
+    }
+    assert!(Run::read(&[PathBuf::from("absent")]).is_err());
+}
+
+#[test]
+fn runs_of_different_settings_do_not_make_one_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+    let mut run = four();
+    run.write(&one);
+    run.setting.seed = 8;
+    run.setting.target = "cuda:3".into();
+    run.write(&two);
+    assert!(Run::read(&[one.clone(), two.clone()]).is_ok());
+    run.setting.device = "another".into();
+    run.setting.triton = "3.7.0".into();
+    run.write(&two);
+    let error = Run::read(&[one, two]).unwrap_err().to_string();
+    assert!(
+        error.contains("device: GPU (cuda) and another (cuda)") && error.contains("triton: 3.6.0 and 3.7.0"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_k_beyond_the_samples_is_said_and_not_lowered() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    four().write(&path);
+    let run = Run::read(&[path]).unwrap();
+    let report = Report::new(&run, &Asked { ks: vec![2, 10], ..Asked::default() }).unwrap();
+    assert_eq!(report.standards[0].groups[0].pass_at.iter().map(|of| of.k).collect::<Vec<_>>(), [2]);
+    assert!(report.notes.iter().any(|note| note.contains("pass@10 needs more samples than the 4")));
+    assert!(Report::new(&run, &Asked { ks: vec![0], ..Asked::default() }).is_err());
+    assert!(Report::new(&run, &Asked { ps: vec![f64::NAN], ..Asked::default() }).is_err());
+}
+
+/// Equal runs give equal reports, to the last digit of every interval.
+#[test]
+fn a_report_repeats() {
+    let (one, mut two) = (report(&four()), report(&four()));
+    two.date.clone_from(&one.date);
+    two.runs.clone_from(&one.runs);
+    assert_eq!(one, two);
+}
+
+#[test]
+fn the_page_is_complete_in_itself_and_says_what_the_document_says() {
+    let mut run = four();
+    run.problems[0].0 = "<b>&\"x\"".into();
+    run.marks = [("b".to_owned(), Mark::Degenerate)].into();
+    let page = report(&run).html().unwrap();
+    for foreign in ["http:", "https:", "src=", "@import", "url("] {
+        assert!(!page.contains(foreign), "{foreign}");
+    }
+    assert!(!page.contains("<b>&\"x"), "foreign text must be escaped");
+    for text in ["fast_p", "pass@4", "all, sound", "torch-compute", "degenerate", "class=\"whisker\"", "geometric mean"]
+    {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(!page.contains("NaN"));
+}

@@ -19,6 +19,7 @@ impl Report {
         environment.set_auto_escape_callback(|_| AutoEscape::Html);
         environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
         environment.add_filter("percent", |share: f64| format!("{:.1}", share * 100.0));
+        environment.add_filter("bare", |number: f64| number.to_string());
         environment.add_filter("times", |factor: f64| format!("{factor:.2}"));
         environment.add_function("bar", |value: f64, low: f64, high: f64| {
             Value::from_safe_string(bar(value, Limits { low, high }))

@@ -21,6 +21,8 @@ pub struct RunFolder {
     log: Log,
     known: Known,
     verdicts: HashSet<Key>,
+    /// What other runs have found out: written once it is settled under which circumstances.
+    joined: Vec<Line>,
 }
 
 /// What happens during a run.
@@ -60,7 +62,7 @@ impl RunFolder {
             let verdict = known.take(line).filter(|verdict| verdict.verdict != VerdictKind::Infrastructure);
             verdicts.extend(verdict.as_ref().map(key));
         }
-        Ok(Self { path: path.to_owned(), log, known, verdicts })
+        Ok(Self { path: path.to_owned(), log, known, verdicts, joined: Vec::new() })
     }
 
     /// The seed of the run so far.
@@ -87,18 +89,18 @@ impl RunFolder {
         for manifest in &known.manifests {
             check(&file_of(other), setting, &manifest.setting)?;
         }
-        let mut joined = 0;
+        let before = self.joined.len();
         for line in new {
             if let Line::Verdict(verdict) = &line
                 && self.verdicts.insert(key(verdict))
             {
-                self.append(&line)?;
-                joined += 1;
+                self.joined.push(line);
             }
         }
+        let joined = self.joined.len() - before;
         for (digest, certificate) in known.certificates {
             if !self.known.certificates.contains_key(&digest) {
-                self.append(&Line::Controls(Box::new(certificate.clone())))?;
+                self.joined.push(Line::Controls(Box::new(certificate.clone())));
                 self.known.certificates.insert(digest, certificate);
             }
         }
@@ -125,6 +127,9 @@ impl RunFolder {
         mut on_event: impl FnMut(Event<'_>),
     ) -> Result<(), BenchError> {
         self.settle(manifest)?;
+        for line in std::mem::take(&mut self.joined) {
+            self.append(&line)?;
+        }
         let problems = if controls { self.unseen(work) } else { Vec::new() };
         let groups = self.open_groups(work);
         let todo = groups.iter().map(|group| group.candidates.len()).sum();

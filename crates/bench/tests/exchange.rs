@@ -174,7 +174,12 @@ fn a_comparison_is_by_pairs_and_names_what_flipped() {
     };
     // The second run answers twice as fast everywhere, and its second samples are right more often.
     let a = problems(&std::array::from_fn(|at| if at < 10 { fast(1.0) } else { incorrect }), 1.0);
-    let mut b = problems(&std::array::from_fn(|at| if at < 20 { fast(2.0) } else { incorrect }), 2.0);
+    let second = |at: usize| match at {
+        0..10 => fast(2.0),
+        10..20 => fast(2.0 * (1.0 + at as f64)),
+        _ => incorrect,
+    };
+    let mut b = problems(&std::array::from_fn(second), 2.0);
     b.problems[29].2 = vec![incorrect, incorrect];
     b.problems.push(("new".into(), None, vec![fast(1.0)]));
     let (a, b) = (folder.run("a", &a), folder.run("b", &b));
@@ -185,7 +190,7 @@ fn a_comparison_is_by_pairs_and_names_what_flipped() {
     assert!((correct.difference - (10.0 * 0.5 - 0.5) / 30.0).abs() < 1e-12);
     assert!(correct.low > 0.0 && correct.low <= correct.difference && correct.difference <= correct.high);
     assert_eq!((change("valid").difference, change("valid").low, change("valid").high), (0.0, 0.0, 0.0));
-    assert!((found.speed[0].ratio - 2.0).abs() < 0.1 && found.speed[0].problems == 29);
+    assert!((found.speed[0].ratio - 2.0).abs() < 1e-9 && found.speed[0].problems == 29);
     assert_eq!(found.flips.len(), 1);
     assert_eq!((found.flips[0].id.as_str(), found.flips[0].a, found.flips[0].b), ("p29", (1, 2), (0, 2)));
     assert_eq!(found.flips[0].reason.as_deref(), Some("values of p29"));

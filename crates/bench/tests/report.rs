@@ -278,5 +278,5 @@ fn the_page_is_complete_in_itself_and_says_what_the_document_says() {
     {
         assert!(page.contains(text), "{text}");
     }
-    assert!(!page.contains("NaN"));
+    assert!(!page.replace("isNaN", "").contains("NaN"));
 }

@@ -176,12 +176,16 @@ fn timing(speedup: f64) -> Timing {
             }))
             .unwrap(),
         ],
-        limit: Some(Limit {
-            bytes_per_second: 1e12,
-            flops_per_second: 1e14,
-            floor_us: 10.0,
-            fraction: (speedup / 10.0).min(1.0),
-        }),
+        limit: Some(limit(speedup)),
         ..serde_json::from_value(time).unwrap()
     }
+}
+
+/// With what later versions added left to its default.
+fn limit(speedup: f64) -> Limit {
+    let limit = serde_json::json!({
+        "bytes_per_second": 1e12, "flops_per_second": 1e14, "floor_us": 10.0, "fraction": (speedup / 10.0).min(1.0),
+        "least_us": 1.0,
+    });
+    serde_json::from_value(limit).unwrap()
 }

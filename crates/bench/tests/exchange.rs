@@ -28,7 +28,7 @@ impl Folder {
     }
 
     fn run(&self, name: &str, run: &Scripted) -> Run {
-        run.write(&self.path(name));
+        scripted::write(&self.path(name), &run.lines());
         Run::read(&[self.path(name)]).unwrap()
     }
 }

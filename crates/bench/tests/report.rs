@@ -17,7 +17,7 @@ fn report_of(path: &Path) -> Report {
 fn report(run: &Scripted) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.jsonl");
-    run.write(&path);
+    write(&path, &run.lines());
     report_of(&path)
 }
 
@@ -208,7 +208,7 @@ fn a_fault_of_the_machine_does_not_stand_in_for_a_verdict() {
 fn a_run_that_is_being_written_can_be_read_and_foreign_files_cannot() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.jsonl");
-    four().write(&path);
+    write(&path, &four().lines());
     let whole = std::fs::read(&path).unwrap();
     std::fs::write(&path, &whole[..whole.len() - 40]).unwrap();
     assert_eq!(report_of(&path).counts.missing, 1);
@@ -227,14 +227,14 @@ fn runs_of_different_settings_do_not_make_one_report() {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = (folder.path().join("one"), folder.path().join("two"));
     let mut run = four();
-    run.write(&one);
+    write(&one, &run.lines());
     run.setting.seed = 8;
     run.setting.target = "cuda:3".into();
-    run.write(&two);
+    write(&two, &run.lines());
     assert!(Run::read(&[one.clone(), two.clone()]).is_ok());
     run.setting.device = "another".into();
     run.setting.triton = "3.7.0".into();
-    run.write(&two);
+    write(&two, &run.lines());
     let error = Run::read(&[one, two]).unwrap_err().to_string();
     assert!(
         error.contains("device: GPU (cuda) and another (cuda)") && error.contains("triton: 3.6.0 and 3.7.0"),
@@ -246,7 +246,7 @@ fn runs_of_different_settings_do_not_make_one_report() {
 fn a_k_beyond_the_samples_is_said_and_not_lowered() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.jsonl");
-    four().write(&path);
+    write(&path, &four().lines());
     let run = Run::read(&[path]).unwrap();
     let report = Report::new(&run, &Asked { ks: vec![2, 10], ..Asked::default() }).unwrap();
     assert_eq!(report.standards[0].groups[0].pass_at.iter().map(|of| of.k).collect::<Vec<_>>(), [2]);

@@ -94,10 +94,6 @@ impl Scripted {
         }
         lines
     }
-
-    pub(crate) fn write(&self, path: &Path) {
-        write(path, &self.lines());
-    }
 }
 
 pub(crate) fn write(path: &Path, lines: &[Line]) {

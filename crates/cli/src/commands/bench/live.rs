@@ -27,7 +27,11 @@ struct Live {
 enum Who {
     Model(Box<dyn Author>),
     /// One for each problem: it lists its candidates once.
-    Offline { stage: Stage, each: u32, by_problem: Mutex<HashMap<String, Arc<Offline<Stage>>>> },
+    Offline {
+        stage: Stage,
+        each: u32,
+        by_problem: Mutex<HashMap<String, Arc<Offline<Stage>>>>,
+    },
 }
 
 /// Has `each` samples of every problem written into the run's folder; what is there already is not written again.
@@ -38,11 +42,7 @@ pub(super) fn samples(
     options: &Options,
     stage: Stage,
 ) -> anyhow::Result<Samples> {
-    let goal = Goal {
-        hardware: Hardware::Cuda,
-        target: options.target.clone(),
-        device: options.device.to_string(),
-    };
+    let goal = Goal { hardware: Hardware::Cuda, target: options.target.clone(), device: options.device.to_string() };
     let who = match name {
         OFFLINE => Who::Offline { stage, each: args.each, by_problem: Mutex::default() },
         _ => Who::Model(model(name, args)?),
@@ -50,16 +50,22 @@ pub(super) fn samples(
     let live = Live { name: name.into(), goal, seed: options.seed, who };
     let bar = session::progress(suite.items.len() * args.each as usize)?;
     let mut failed = 0;
-    let samples =
-        write_samples(&live, suite, args.out.as_std_path(), args.each, session::jobs(args.jobs), |id, index, written| {
+    let samples = write_samples(
+        &live,
+        suite,
+        args.out.as_std_path(),
+        args.each,
+        session::jobs(args.jobs),
+        |id, index, written| {
             if let Written::Failed(why) = written {
                 failed += 1;
                 bar.suspend(|| eprintln!("tilewright: no sample {index} of {id}: {why}"));
             }
             bar.set_message(format!("{id} sample {index}"));
             bar.inc(1);
-        })
-        .map_err(super::bench)?;
+        },
+    )
+    .map_err(super::bench)?;
     bar.finish_and_clear();
     if failed > 0 {
         eprintln!("tilewright: {failed} samples were not written; the same command asks for them again");
@@ -69,8 +75,7 @@ pub(super) fn samples(
 
 fn model(name: &str, args: &BenchRunArgs) -> anyhow::Result<Box<dyn Author>> {
     let config = args.config.as_deref().map(Utf8Path::as_std_path);
-    let chat =
-        tilewright_author::chat(name, config).map_err(|error| usage(format!("--author {name}: {error}")))?;
+    let chat = tilewright_author::chat(name, config).map_err(|error| usage(format!("--author {name}: {error}")))?;
     let prompts = args.prompts.as_ref().map(|folder| folder.as_std_path().to_owned());
     Ok(Box::new(Model::new(chat, Conversation { style: Style::Coach, window: 1, prompts })))
 }

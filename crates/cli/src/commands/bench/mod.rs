@@ -43,7 +43,8 @@ fn verify(args: &BenchRunArgs) -> anyhow::Result<ExitCode> {
     options.timing = is_timed.then(|| args.baselines.iter().map(|&baseline| baseline.kind()).collect());
     let suite = Suite::read(args.suite.as_std_path()).map_err(bench)?;
     let suite = suite.filtered(&filter(args)).map_err(bench)?;
-    let given = args.samples.as_ref().map(|path| Samples::read(path.as_std_path(), &suite)).transpose().map_err(bench)?;
+    let given =
+        args.samples.as_ref().map(|path| Samples::read(path.as_std_path(), &suite)).transpose().map_err(bench)?;
     if let Some(strangers) = given.as_ref().map(|samples| samples.strangers).filter(|&count| count > 0) {
         eprintln!("tilewright: {strangers} samples are of no problem that is asked for");
     }
@@ -63,9 +64,7 @@ fn verify(args: &BenchRunArgs) -> anyhow::Result<ExitCode> {
     }
     let (samples, from) = match (given, &args.samples, &args.author) {
         (Some(samples), Some(path), _) => (samples, path.to_string()),
-        (_, _, Some(author)) => {
-            (live::samples(args, author, &suite, &options, stage)?, live::described(author, out))
-        }
+        (_, _, Some(author)) => (live::samples(args, author, &suite, &options, stage)?, live::described(author, out)),
         _ => return Err(usage("give a folder or a table of samples, or --author")),
     };
     let (manifest, work) = plan(out, setting, &suite, &samples, &from).map_err(bench)?;

@@ -165,7 +165,7 @@ impl RunFolder {
     }
 
     fn open_groups(&self, work: &Work) -> Vec<Group> {
-        let open = |(problem, of): &((String, PathBuf), Vec<(String, PathBuf)>)| {
+        let open = |(problem, of): &(Text, Vec<Text>)| {
             let is_new = |digest: &String| !self.verdicts.contains(&(problem.0.clone(), digest.clone()));
             let candidates: Vec<_> =
                 of.iter().filter(|(digest, _)| is_new(digest)).map(|(_, path)| path.clone()).collect();
@@ -212,10 +212,13 @@ fn look(
     })
 }
 
+/// The digest of a text, and a file with it.
+type Text = (String, PathBuf);
+
 /// Files to be verified, each text once: problems with their candidates, by digest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Work {
-    groups: Vec<((String, PathBuf), Vec<(String, PathBuf)>)>,
+    groups: Vec<(Text, Vec<Text>)>,
 }
 
 /// Lists all samples of a run, and the files to be verified for them. Texts that lie in no file of their own are

@@ -54,6 +54,9 @@ pub(crate) fn setting() -> Setting {
     }
 }
 
+/// Name and level of a problem, and its samples.
+pub(crate) type Answered<'a> = (&'a str, Option<u32>, &'a [Option<Script>]);
+
 /// Problems with their samples; none is a sample without a verdict.
 pub(crate) struct Scripted {
     pub(crate) setting: Setting,
@@ -63,9 +66,8 @@ pub(crate) struct Scripted {
 }
 
 impl Scripted {
-    pub(crate) fn new(problems: &[(&str, Option<u32>, &[Option<Script>])]) -> Self {
-        let owned =
-            |(id, level, samples): &(&str, Option<u32>, &[Option<Script>])| ((*id).into(), *level, samples.to_vec());
+    pub(crate) fn new(problems: &[Answered<'_>]) -> Self {
+        let owned = |(id, level, samples): &Answered<'_>| ((*id).into(), *level, samples.to_vec());
         Self { setting: setting(), problems: problems.iter().map(owned).collect(), marks: BTreeMap::new() }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use camino::Utf8Path;
-use tilewright_author::{Author, AuthorError, Conversation, Goal, Hardware, Model, Offline, Request, Style};
+use tilewright_author::{Author, AuthorError, Conversation, Goal, Hardware, Model, Offline, Overrides, Request, Style};
 use tilewright_bench::{Problem, Samples, Suite, Written, write_samples};
 use tilewright_stage::Stage;
 use tilewright_verify::Options;
@@ -28,7 +28,7 @@ enum Who {
     Model(Box<dyn Author>),
     /// One for each problem: it lists its candidates once.
     Offline {
-        stage: Stage,
+        stage: Box<Stage>,
         each: u32,
         by_problem: Mutex<HashMap<String, Arc<Offline<Stage>>>>,
     },
@@ -44,7 +44,7 @@ pub(super) fn samples(
 ) -> anyhow::Result<Samples> {
     let goal = Goal { hardware: Hardware::Cuda, target: options.target.clone(), device: options.device.to_string() };
     let who = match name {
-        OFFLINE => Who::Offline { stage, each: args.each, by_problem: Mutex::default() },
+        OFFLINE => Who::Offline { stage: Box::new(stage), each: args.each, by_problem: Mutex::default() },
         _ => Who::Model(model(name, args)?),
     };
     let live = Live { name: name.into(), goal, seed: options.seed, who };
@@ -75,7 +75,8 @@ pub(super) fn samples(
 
 fn model(name: &str, args: &BenchRunArgs) -> anyhow::Result<Box<dyn Author>> {
     let config = args.config.as_deref().map(Utf8Path::as_std_path);
-    let chat = tilewright_author::chat(name, config).map_err(|error| usage(format!("--author {name}: {error}")))?;
+    let chat = tilewright_author::chat(name, config, Overrides::default())
+        .map_err(|error| usage(format!("--author {name}: {error}")))?;
     let prompts = args.prompts.as_ref().map(|folder| folder.as_std_path().to_owned());
     Ok(Box::new(Model::new(chat, Conversation { style: Style::Coach, window: 1, prompts })))
 }
@@ -99,7 +100,7 @@ impl tilewright_bench::Author for Live {
             Who::Offline { stage, each, by_problem } => {
                 let offline = {
                     let mut by_problem = by_problem.lock().unwrap_or_else(PoisonError::into_inner);
-                    let new = || Arc::new(Offline::new(stage.clone(), *each));
+                    let new = || Arc::new(Offline::new(Stage::clone(stage), *each));
                     Arc::clone(by_problem.entry(problem.id.to_owned()).or_insert_with(new))
                 };
                 offline.write(&request, &mut |_| {})

@@ -75,30 +75,46 @@ pub(crate) struct Tally {
     pub(crate) hits: u32,
 }
 
-/// Limits of the mean pass@k over the same problems, if every problem's samples were written again. None where no
-/// problem has two samples, which tell nothing about luck. Problems that always or never passed add no spread here, so
-/// the interval is rather too narrow.
-///
-/// Drawn values average to the biased `1 - (1 - hits/n)^k`; the interval is moved by the difference, so that it lies
-/// around the unbiased estimate.
-pub(crate) fn over_samples(tallies: &[Tally], k: u32) -> Option<Limits> {
-    if tallies.iter().all(|tally| tally.n < 2) {
-        return None;
+/// pass@k of a problem; with fewer than `k` samples what all of them give, which is less than pass@k would be.
+pub(crate) fn pass_at_most(tally: Tally, k: u32) -> f64 {
+    pass_at_k(tally.n, tally.hits, k.min(tally.n)).unwrap_or(0.0)
+}
+
+/// The luck of each problem's samples, in every resample. One set serves all figures of a group.
+pub(crate) struct Luck {
+    /// From 0 to 1, by problem, then by resample.
+    uniforms: Vec<f32>,
+}
+
+impl Luck {
+    pub(crate) fn new(problems: usize) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        Self { uniforms: (0..problems * RESAMPLES).map(|_| rng.random()).collect() }
     }
-    let of = tallies.len() as f64;
-    let value = |tally: &Tally| pass_at_k(tally.n, tally.hits, k).unwrap_or(0.0);
-    let center = tallies.iter().map(value).sum::<f64>() / of;
-    let mixed: Vec<Redrawn> = tallies
-        .iter()
-        .filter(|tally| tally.n >= k && tally.hits > 0 && tally.hits < tally.n)
-        .map(|t| Redrawn::new(*t, k))
-        .collect();
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let draws = (0..RESAMPLES).map(|_| {
-        let moved: f64 = mixed.iter().map(|problem| problem.draw(rng.random())).sum();
-        (center + moved / of).clamp(0.0, 1.0)
-    });
-    percentiles(draws.collect())
+
+    /// Limits of the mean pass@k over the same problems, if every problem's samples were written again. None where no
+    /// problem has two samples, which tell nothing about luck. Problems that always or never passed add no spread here,
+    /// so the interval is rather too narrow.
+    ///
+    /// Drawn values average to the biased `1 - (1 - hits/n)^k`; the interval is moved by the difference, so that it lies
+    /// around the unbiased estimate.
+    pub(crate) fn limits(&self, tallies: &[Tally], k: u32) -> Option<Limits> {
+        if tallies.iter().all(|tally| tally.n < 2) {
+            return None;
+        }
+        let of = tallies.len() as f64;
+        let center = tallies.iter().map(|tally| pass_at_most(*tally, k)).sum::<f64>() / of;
+        let mut moved = vec![0.0; RESAMPLES];
+        for (tally, draws) in tallies.iter().zip(self.uniforms.chunks(RESAMPLES)) {
+            if tally.hits > 0 && tally.hits < tally.n {
+                let redrawn = Redrawn::new(*tally, k.min(tally.n));
+                for (moved, &uniform) in moved.iter_mut().zip(draws) {
+                    *moved += redrawn.draw(f64::from(uniform));
+                }
+            }
+        }
+        percentiles(moved.into_iter().map(|moved| (center + moved / of).clamp(0.0, 1.0)).collect())
+    }
 }
 
 /// What a problem's figure becomes when its samples are drawn again, less what it becomes on average.
@@ -174,7 +190,7 @@ mod tests {
                     .iter()
                     .map(|&ease| Tally { n: 10, hits: (0..10).map(|_| u32::from(rng.random::<f64>() < ease)).sum() })
                     .collect();
-                let (low, high) = over_samples(&tallies, k as u32).unwrap();
+                let (low, high) = Luck::new(40).limits(&tallies, k as u32).unwrap();
                 (low..=high).contains(&truth)
             });
             let covered = covered.count();
@@ -184,7 +200,7 @@ mod tests {
 
     #[test]
     fn one_sample_each_says_nothing_about_luck() {
-        assert_eq!(over_samples(&[Tally { n: 1, hits: 1 }, Tally { n: 1, hits: 0 }], 1), None);
+        assert_eq!(Luck::new(2).limits(&[Tally { n: 1, hits: 1 }, Tally { n: 1, hits: 0 }], 1), None);
     }
 
     #[test]

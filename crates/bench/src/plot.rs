@@ -6,7 +6,7 @@ use crate::report::{Group, Kind, Limits, Report, Standard};
 
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 270.0;
-const LEFT: f64 = 46.0;
+const LEFT: f64 = 58.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 40.0;
@@ -87,7 +87,7 @@ impl Plot {
         );
         let _ = write!(
             svg,
-            r#"<text class="middle name" transform="translate(11 {:.0}) rotate(-90)">{}</text>"#,
+            r#"<text class="middle name" transform="translate(10 {:.0}) rotate(-90)">{}</text>"#,
             (TOP + bottom) / 2.0,
             plot.y.name
         );

@@ -138,7 +138,7 @@ fn labelled(root: &Path, suite: &Suite) -> Result<Samples, BenchError> {
     let mut samples = Samples::new();
     let (by_id, mut next) = (suite.by_id(), HashMap::new());
     for entry in labels(root)? {
-        let id = label_id(&entry.problem);
+        let id = label_id(root, &entry.problem);
         let index = next.entry(id.clone()).or_insert(0u32);
         samples.add(by_id.get(id.as_str()).copied(), *index, Code::File(entry.candidate));
         *index += 1;

@@ -172,7 +172,7 @@ fn labelled(root: &Path) -> Result<Vec<Item>, BenchError> {
     let mut paths: Vec<PathBuf> = labels(root)?.into_iter().map(|entry| entry.problem).collect();
     paths.sort();
     paths.dedup();
-    paths.into_iter().map(|path| item(label_id(&path), path)).collect()
+    paths.into_iter().map(|path| item(label_id(root, &path), path)).collect()
 }
 
 pub(crate) fn labels(root: &Path) -> Result<Vec<tilewright_audit::Labelled>, BenchError> {
@@ -180,10 +180,15 @@ pub(crate) fn labels(root: &Path) -> Result<Vec<tilewright_audit::Labelled>, Ben
         .map_err(|errors| BenchError::usage(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))
 }
 
-/// `problems/softmax/problem.py` is `softmax`, `problems/add_relu.py` is `add_relu`.
-pub(crate) fn label_id(path: &Path) -> String {
+/// In a corpus, `problems/add_relu.py` is `add_relu`; a problem from elsewhere is told with the folder it comes from, as
+/// `problems/softmax`.
+pub(crate) fn label_id(root: &Path, path: &Path) -> String {
     let named = if path.ends_with("problem.py") { path.parent().unwrap_or(path) } else { path };
-    named.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into())
+    let name = named.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into());
+    match named.parent().and_then(Path::file_name) {
+        Some(folder) if !path.starts_with(root) => format!("{}/{name}", folder.to_string_lossy()),
+        _ => name,
+    }
 }
 
 /// Every Python file under a folder, in the order of their names.
@@ -302,6 +307,22 @@ mod tests {
         assert_eq!(ids(&Suite::read(&folder.path().join("c")).unwrap()), [""]);
         assert_eq!(ids(&Suite::read(&folder.path().join("c/candidate.py")).unwrap()), ["candidate"]);
         assert!(Suite::read(&folder.path().join("absent")).is_err());
+    }
+
+    /// A corpus may have a problem of its own and one from elsewhere under one name.
+    #[test]
+    fn the_problems_of_a_corpus_keep_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = ["corpus/problems/a.py", "problems/a/problem.py", "corpus/honest/x.py", "corpus/wrong/y.py"];
+        write(folder.path(), &files);
+        let rows = "x,problems/a.py,honest,,,accepted,cpu,\ny,../problems/a/problem.py,wrong,,,incorrect,cpu,\n";
+        let labels = format!("id,problem,label,mechanism,kind,verdict,targets,note\n{rows}");
+        let root = folder.path().join("corpus");
+        std::fs::write(root.join("labels.csv"), labels).unwrap();
+        let suite = Suite::read(&root).unwrap();
+        assert_eq!(ids(&suite), ["a", "problems/a"]);
+        let samples = crate::Samples::read(&root, &suite).unwrap();
+        assert_eq!(samples.found.iter().map(|sample| sample.item).collect::<Vec<_>>(), [0, 1]);
     }
 
     #[test]

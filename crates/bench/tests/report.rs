@@ -116,6 +116,11 @@ fn faults_of_the_machine_count_neither_way() {
     close(correct.value, (1.0 + 0.0 + 0.0 + 0.25) / 4.0);
     assert_eq!(correct.short, 1);
     close(correct.without_short.unwrap(), 1.25 / 3.0);
+    // With fewer samples than k a problem counts with what it has: pass@k never falls with k.
+    let pass_at: Vec<f64> = report.standards[0].groups[0].pass_at.iter().map(|of| of.share.value).collect();
+    close(pass_at[2], (1.0 + 0.0 + 0.0 + 1.0) / 4.0);
+    assert!(pass_at.windows(2).all(|pair| pair[0] <= pair[1]), "{pass_at:?}");
+    assert_eq!(report.standards[0].groups[0].pass_at[2].share.short, 2);
     assert_eq!((report.counts.undecided, report.counts.accepted, report.counts.failed), (7, 2, 7));
 }
 

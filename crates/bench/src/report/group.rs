@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tilewright_contract::Mark;
 
-use crate::bootstrap::{Resamples, Tally, over_samples};
+use crate::bootstrap::{Luck, Resamples, Tally, pass_at_most};
 use crate::formula::{geometric_mean, is_fast, pass_at_k};
 use crate::outcome::{Outcome, Run, RunProblem, Speedup};
 use crate::report::{CurvePoint, Fast, Group, Limits, Marks, MeanSpeedup, PassAt, Share, Speed, Standard};
@@ -17,7 +17,13 @@ pub(super) fn standard(run: &Run, at: usize, profile: &str, ks: &[u32], ps: &[f6
     let mut groups = Vec::new();
     let mut add = |label: &str, level: Option<u32>, problems: Vec<&RunProblem>| {
         let of = |name: String, sound: bool, problems: &[&RunProblem]| {
-            let figures = Figures { run, profile: at, resamples: Resamples::new(problems.len()), problems };
+            let figures = Figures {
+                run,
+                profile: at,
+                resamples: Resamples::new(problems.len()),
+                luck: Luck::new(problems.len()),
+                problems,
+            };
             figures.group(name, level, sound, ks, ps)
         };
         groups.push(of(label.to_owned(), false, &problems));
@@ -65,6 +71,7 @@ struct Figures<'a> {
     profile: usize,
     problems: &'a [&'a RunProblem],
     resamples: Resamples,
+    luck: Luck,
 }
 
 impl Figures<'_> {
@@ -105,14 +112,14 @@ impl Figures<'_> {
     /// The mean of pass@k over all problems; none of none.
     fn share(&self, tallies: &[Tally], k: u32) -> Option<Share> {
         let known: Vec<Option<f64>> = tallies.iter().map(|tally| pass_at_k(tally.n, tally.hits, k)).collect();
-        let values: Vec<f64> = known.iter().map(|value| value.unwrap_or(0.0)).collect();
+        let values: Vec<f64> = tallies.iter().map(|tally| pass_at_most(*tally, k)).collect();
         let (low, high) = self.resamples.mean(&values)?;
         let enough: Vec<f64> = known.iter().copied().flatten().collect();
         Some(Share {
             value: mean(&values)?,
             low,
             high,
-            samples: over_samples(tallies, k).map(|(low, high)| Limits { low, high }),
+            samples: self.luck.limits(tallies, k).map(|(low, high)| Limits { low, high }),
             short: (values.len() - enough.len()) as u32,
             without_short: mean(&enough),
         })

@@ -84,7 +84,7 @@ pub struct Counts {
 /// A share between 0 and 1: the mean over all problems of a group of what each problem says.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
-    /// A problem with too few decided samples counts as 0.
+    /// A problem with fewer than k decided samples counts with what these give, one with none as 0: a lower bound.
     pub value: f64,
     /// 95 % limits, if problems and samples were drawn again.
     pub low: f64,

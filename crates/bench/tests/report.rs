@@ -116,6 +116,9 @@ fn faults_of_the_machine_count_neither_way() {
     close(correct.value, (1.0 + 0.0 + 0.0 + 0.25) / 4.0);
     assert_eq!(correct.short, 1);
     close(correct.without_short.unwrap(), 1.25 / 3.0);
+    // What a problem's candidates fail at is told by their own failures, where there are any.
+    assert_eq!(report.problems[0].reason.as_ref().unwrap().code, "device");
+    assert_eq!(report.problems[3].reason.as_ref().unwrap().code, "values");
     // With fewer samples than k a problem counts with what it has: pass@k never falls with k.
     let pass_at: Vec<f64> = report.standards[0].groups[0].pass_at.iter().map(|of| of.share.value).collect();
     close(pass_at[2], (1.0 + 0.0 + 0.0 + 1.0) / 4.0);

@@ -93,6 +93,12 @@ fn reasons<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Vec<ReasonCount> 
     counts
 }
 
+/// What most failures are due to; faults that are not the candidates' only where there is nothing else.
+fn commonest<'a>(failed: impl Iterator<Item = &'a Outcome>) -> Option<ReasonCount> {
+    let (decided, others): (Vec<&Outcome>, Vec<&Outcome>) = failed.partition(|outcome| outcome.decided());
+    reasons(decided.into_iter()).into_iter().chain(reasons(others.into_iter())).next()
+}
+
 pub(super) fn problem(run: &Run, problem: &RunProblem) -> ProblemRow {
     let outcomes = &problem.outcomes;
     let count = |of: &dyn Fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| of(outcome)).count() as u32;
@@ -114,7 +120,7 @@ pub(super) fn problem(run: &Run, problem: &RunProblem) -> ProblemRow {
         correct: count(&correct),
         verdicts,
         best: timed.max_by(|a, b| a.value.total_cmp(&b.value)),
-        reason: reasons(outcomes.iter().filter(|outcome| !correct(outcome))).into_iter().next(),
+        reason: commonest(outcomes.iter().filter(|outcome| !correct(outcome))),
         outcomes: outcomes.iter().map(sample).collect(),
     }
 }

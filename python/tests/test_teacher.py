@@ -137,6 +137,16 @@ OPERATIONS = {
     ),
     "indices": ("return x.argmax(1), x.argmin(0), x.max(1), x.argmax()", X),
     "norms": ("return F.normalize(x, dim=1), x.norm(p=1, dim=0), torch.linalg.vector_norm(x, float('inf'))", X),
+    "normalisations": (
+        "return F.rms_norm(x, (6,), y, 0.5), F.layer_norm(x, (6,), y, y, 0.5), F.rms_norm(x * 1e-3, (6,)),"
+        " F.group_norm(x, 3, y, y, 0.5), F.instance_norm(x[..., None], weight=y, bias=y, eps=0.5),"
+        " F.batch_norm(x, y, y, y, y, eps=0.5)",
+        ["torch.randn(5, 6, 6)", "torch.rand(6) + 0.5"],
+    ),
+    "half normalisations": (
+        "return F.rms_norm(x, (37,), None, 1e-6), F.rms_norm(x, (37,)), F.layer_norm(x, (37,), eps=1e-6)",
+        ["torch.randn(5, 37, dtype=torch.float16) * 1e-3"],
+    ),
     "softmaxes": ("return x.softmax(0), x.log_softmax(1), x.logsumexp(1)", X),
     "views": ("return x.t().reshape(-1)[3:90:2].flip(0), x.unflatten(1, (1, 37)).transpose(1, 2) + 1", X),
     "joins": ("return torch.cat([x, x * 2, x[:, :3]], 1), torch.stack([x, -x], 1), x.roll(3, 1), x.repeat(2, 1)", X),

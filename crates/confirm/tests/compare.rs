@@ -174,7 +174,7 @@ fn insert(records: &mut Vec<Record>, index: Index, record: Record) -> bool {
     true
 }
 
-const CHANGES: [Change; 25] = [
+const CHANGES: [Change; 26] = [
     ("a launch is left out", |records, _, index| {
         let at = pick(records, index).0;
         records.remove(at);
@@ -184,6 +184,14 @@ const CHANGES: [Change; 25] = [
         let (at, launch) = pick(records, index);
         let copy = launch.clone();
         records.insert(at, Record::Launch(copy));
+        true
+    }),
+    ("another stream, for all launches", |records, _, _| {
+        for record in records {
+            if let Record::Launch(launch) = record {
+                launch.stream += 7;
+            }
+        }
         true
     }),
     ("another grid", |records, _, index| {

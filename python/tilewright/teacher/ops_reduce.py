@@ -134,21 +134,32 @@ def affine(lowering: Lowering, x: Lazy, weight: Any, bias: Any) -> Lazy:
     return x
 
 
-@lowers("layer_norm", "rms_norm")
+@lowers("layer_norm")
 def layer_norm(
-    lowering: Lowering, x: Lazy, shape: list[Any], weight: Any = None, bias: Any = None, eps: Any = None, *_: Any
+    lowering: Lowering, x: Lazy, shape: list[Any], weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any
 ) -> Lazy:
-    rank = len(x.shape)
-    dims = list(range(rank - len(shape), rank))
     x = lowering.share(x)
-    if lowering.label == "layer_norm":
-        out, _, _ = normalise(lowering, x, dims, 1e-5 if eps is None else eps)
-        return lowering.cast(affine(lowering, out, weight, bias), out_dtype(lowering))
-    c = Calculator(lowering, x, accumulated(x.dtype))
-    squares = lowering.reduce("sum", c("mul", c.x, c.x, hint="square"), dims, c.dtype, keepdim=True)
-    mean = c("div", squares, count(lowering, x, dims), hint="mean_square")
-    out = c("mul", c.x, c("rsqrt", c("add", mean, torch.finfo(x.dtype).eps if eps is None else eps), hint="scale"))
+    out, _, _ = normalise(lowering, x, last_dims(x, shape), eps)
     return lowering.cast(affine(lowering, out, weight, bias), out_dtype(lowering))
+
+
+@lowers("rms_norm")
+def rms_norm(
+    lowering: Lowering, x: Lazy, shape: list[Any], weight: Any = None, eps: float | None = None, *_: Any
+) -> Lazy:
+    x = lowering.share(x)
+    c = Calculator(lowering, x, accumulated(x.dtype))
+    squares = lowering.reduce("sum", c("mul", c.x, c.x, hint="square"), last_dims(x, shape), c.dtype, keepdim=True)
+    mean = c("div", squares, count(lowering, x, last_dims(x, shape)), hint="mean_square")
+    # Without eps, aten takes that of the type it computes in.
+    added = torch.finfo(c.dtype).eps if eps is None else eps
+    out = c("mul", c.x, c("rsqrt", c("add", mean, added), hint="scale"))
+    return lowering.cast(affine(lowering, out, weight, None), out_dtype(lowering))
+
+
+def last_dims(x: Lazy, shape: list[Any]) -> list[int]:
+    """The dimensions that `shape` stands for: the last ones."""
+    return list(range(len(x.shape) - len(shape), len(x.shape)))
 
 
 @lowers("group_norm")

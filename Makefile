@@ -1,6 +1,6 @@
 # Python that makes .venv (3.11 or newer).
 PYTHON ?= python3
-BIN := target/release/tilewright
+BIN := $(or $(CARGO_TARGET_DIR),target)/release/tilewright
 # nextest where it is installed, which runs each test in a process of its own; but these programs' tests share one
 # Python process with torch and Triton in it, which takes seconds to start.
 SHARED := stage pipeline

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Attacks by kernels, on this machine's GPU: none may be accepted, and the honest candidate after each must be.
 #   scripts/gpu/attack.sh
-# OUT is where the verdicts go as JSON lines.
+# OUT is where the verdicts go as JSON lines; LIMIT bounds the seconds of each candidate, TOTAL those of all.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . scripts/gpu/setup.sh
@@ -16,6 +16,6 @@ for attack in "$attacks"/hack/*.py; do
   number=$((number + 1))
 done
 cp "$attacks/honest/prints.py" "$work/99-prints.py"
-"$BINARY" verify "$attacks/problems/add_one.py" --batch "$work" --jobs 1 --target cuda:0 --untimed --timeout 20 --trials 2 \
-  >"$out/attack.jsonl" || exit 1
+timeout "${TOTAL:-1200}" "$BINARY" verify "$attacks/problems/add_one.py" --batch "$work" --jobs 1 --target cuda:0 --untimed --timeout "${LIMIT:-20}" --trials 2 \
+  >"$out/attack.jsonl"
 "$TILEWRIGHT_PYTHON" scripts/gpu/attack_report.py "$attacks/labels.csv" "$out/attack.jsonl"

@@ -16,6 +16,6 @@ for attack in "$attacks"/hack/*.py; do
   number=$((number + 1))
 done
 cp "$attacks/honest/prints.py" "$work/99-prints.py"
-timeout "${TOTAL:-1200}" "$BINARY" verify "$attacks/problems/add_one.py" --batch "$work" --jobs 1 --target cuda:0 --untimed --timeout "${LIMIT:-20}" --trials 2 \
-  >"$out/attack.jsonl"
+timeout "${TOTAL:-1200}" "$BINARY" verify "$attacks/problems/add_one.py" --batch "$work" --jobs 1 --target cuda:0 --untimed \
+  --timeout "${LIMIT:-20}" --trials 2 >"$out/attack.jsonl"
 "$TILEWRIGHT_PYTHON" scripts/gpu/attack_report.py "$attacks/labels.csv" "$out/attack.jsonl"

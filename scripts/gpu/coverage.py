@@ -147,16 +147,14 @@ def main() -> int:
     if options.out:
         options.out.write_text("".join(json.dumps(shared[key]) + "\n" for key in sorted(shared)))
     bad, unusual, tally = 0, [], collections.Counter()
-    print(
-        "\n| candidate | verdict | as labelled | both ways | replay s | judge s | device us | speedup | over the floor | notes |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    head = "candidate verdict labelled both_ways replay_s judge_s device_us speedup over_the_floor notes".split()
+    print(f"\n| {' | '.join(head).replace('_', ' ')} |\n|{'---|' * len(head)}")
     for number, task in enumerate(asked):
         answer, other = shared.get(number, {}), host.get(number, {})
         verdict = answer.get("verdict")
         if verdict is None:
             bad += 1
-            print(f"| {task.name} | none: {str(answer.get('error', ''))[:100]} | **NO** | | | | | | | |")
+            print(f"| {task.name} | none: {str(answer.get('error', ''))[:100]} | **NO** {'| ' * (len(head) - 2)}")
             continue
         good = verdict["verdict"] in task.allowed
         confirmed = any(note.startswith("confirmed") for note in verdict["notes"])

@@ -92,6 +92,77 @@ def test_modified_state_is_written():
     assert torch.equal(state, torch.zeros(1000))
 
 
+def test_what_stays_of_a_tensor_that_is_changed_in_place_is_neither_read_nor_written():
+    cache, x = torch.randn(512, 64), torch.randn(4, 64)
+
+    def update(cache, x):
+        cache[7:11] = x
+        return cache
+
+    found = work(update, cache, x)
+    assert found["written"] <= x.nbytes
+    assert found["read"] <= x.nbytes
+    # Where all of it decides, it is read.
+    found = work(lambda c, a: (update(c, a), c.sum(1))[1], cache, x)
+    assert found["read"] > 0.85 * cache.nbytes
+    assert found["written"] <= x.nbytes + 512 * 4
+
+
+def test_an_input_that_is_returned_is_neither_read_nor_written():
+    x, y = torch.randn(512, 64), torch.randn(64)
+    found = work(lambda a, b: (a, a[3:].T, b * 2), x, y)
+    assert found["read"] <= y.nbytes and found["written"] == y.nbytes
+
+
+def test_results_that_others_tell_are_written_once():
+    x = torch.randn(32, 64)
+    assert work(lambda a: a * 2 + torch.zeros(16, 1, 1), x)["written"] == x.nbytes
+    assert work(lambda a: a.mean(1, keepdim=True).expand(32, 64), x)["written"] == 32 * 4
+    assert work(lambda a: a.mean(1, keepdim=True) * torch.ones(64), x)["written"] == 32 * 4
+    assert work(lambda a: (y := a * 2, y.T.contiguous()), x)["written"] == x.nbytes
+    assert work(lambda a: (y := a * 2, y[3:], y.T), x)["written"] == x.nbytes
+    assert work(lambda a: (a * 2, a * 3), x)["written"] == 2 * x.nbytes
+
+
+def test_what_is_in_memory_twice_is_read_once():
+    weight, x = torch.randn(64, 64), torch.randn(64, 64)
+    whole = weight.nbytes + x.nbytes
+    tied = least_work(lambda: torch.mm(x, weight) + weight, [x, weight, weight, weight.view(-1)])
+    assert 0.9 * whole < tied["read"] <= whole
+    copy = x.clone()
+    assert work(lambda a, b, w: torch.mm(a, w) + b, x, copy, weight)["read"] <= whole
+    symmetric = weight + weight.T
+    for flat in (symmetric, symmetric.reshape(-1)):
+        assert work(lambda a, w: torch.mm(a, w.view(64, 64)), x, flat)["read"] <= whole - weight.nbytes // 2
+
+
+def test_zeros_may_be_known():
+    x, w = torch.randn(256, 256), torch.randn(256)
+    found = work(lambda a, b: a.triu() @ b, x.triu(), w)
+    assert found["read"] < 0.65 * x.nbytes
+
+
+def test_products_of_matrices_with_structure_count_for_what_is_in_them():
+    size = 64
+    x, w = torch.randn(size, size), torch.randn(size, size)
+    whole = 2 * size**3
+    assert work(lambda a, b: torch.diag(a) @ b, torch.randn(size), w)["flops"] <= 2 * size**2
+    blocks = [torch.randn(8, 8) for _ in range(8)]
+    assert least_work(lambda: x @ torch.block_diag(*blocks), [x, *blocks])["flops"] <= whole / 8
+    assert work(lambda a, b: a.triu() @ b.triu(), x, w)["flops"] <= whole / 4
+    # 8 x 8 matrices say all of it.
+    a, b, thin = torch.randn(8, 8), torch.randn(8, 8), torch.randn(64, 2)
+    assert least_work(lambda: torch.kron(a, b) @ thin, [a, b, thin])["flops"] == 0
+    # A bias that all rows have does not hide the rest.
+    assert work(torch.mm, x + 100.0, w)["flops"] > 0.7 * whole
+
+
+def test_a_rank_that_is_not_seen_is_not_claimed(monkeypatch):
+    monkeypatch.setattr(module, "RANK_SIDE", 16)
+    x, up, down = torch.randn(64, 64), torch.randn(64, 16), torch.randn(16, 64)
+    assert work(lambda a, b, c: a @ (b @ c), x, up, down)["flops"] <= 2 * 2 * 64 * 64 * 16
+
+
 def test_indices_are_not_led_astray():
     table, rows = torch.randn(8, 4), torch.randint(4, 8, (4096,))
     found = work(lambda t, r: torch.nn.functional.embedding(r, t), table, rows)

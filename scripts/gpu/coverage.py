@@ -147,7 +147,18 @@ def main() -> int:
     if options.out:
         options.out.write_text("".join(json.dumps(shared[key]) + "\n" for key in sorted(shared)))
     bad, unusual, tally = 0, [], collections.Counter()
-    head = "candidate verdict labelled both_ways replay_s judge_s device_us speedup over_the_floor notes".split()
+    head = [
+        "candidate",
+        "verdict",
+        "labelled",
+        "both_ways",
+        "replay_s",
+        "judge_s",
+        "device_us",
+        "speedup",
+        "over_the_floor",
+        "notes",
+    ]
     print(f"\n| {' | '.join(head).replace('_', ' ')} |\n|{'---|' * len(head)}")
     for number, task in enumerate(asked):
         answer, other = shared.get(number, {}), host.get(number, {})

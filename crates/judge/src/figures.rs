@@ -1,7 +1,9 @@
 //! Figures of a comparison that was made where the output is: in the oracle's process, on a GPU.
 
 use serde::{Deserialize, Serialize};
+use tilewright_contract::{ExpectedTensor, Profile, Rule};
 
+use crate::compare::must_equal;
 use crate::scan::Scan;
 
 /// What `python/tilewright/cell/scan.py` says of one tensor under one profile.
@@ -25,18 +27,31 @@ pub(crate) struct Element {
 }
 
 impl Figures {
-    /// Whether they can be of a tensor of so many elements of `size` bytes: what is not, is not read.
-    pub fn fit(&self, elements: u64, size: u64) -> bool {
-        let inside = |at: Option<(f64, usize)>| at.is_none_or(|(_, at)| (at as u64) < elements);
+    /// Whether they can be what a comparison with this tensor gives: complete, of all of its elements, and without NaN,
+    /// which no limit holds. What does not fit is not judged.
+    pub fn fit(&self, profile: &Profile, expected: &ExpectedTensor) -> bool {
+        let (scan, elements) = (&self.scan, expected.shape.iter().product::<u64>());
+        let size = expected.dtype.size();
+        let inside = |at: Option<(f64, usize)>| at.is_none_or(|(score, at)| (at as u64) < elements && score >= 0.0);
         let whole = |element: &Element| {
             element.native.len() as u64 == size
                 && element.got.len() as u64 == size
                 && element.float64.as_ref().is_none_or(|raw| raw.len() == 8)
         };
-        self.scan.elements == elements
-            && inside(self.scan.worst)
-            && inside(self.scan.group)
-            && self.scan.worst.is_some() == self.element.is_some()
+        let exact = must_equal(profile, expected);
+        let counted = scan.finite.checked_add(scan.pattern).is_some_and(|seen| seen <= elements);
+        let grouped = profile.rule == Rule::ScaledRms && !exact;
+        scan.elements == elements
+            && scan.sums().iter().all(|figure| *figure >= 0.0)
+            && self.unit > 0.0
+            && counted
+            && (scan.pattern..=elements).contains(&scan.mismatched)
+            && scan.matched <= scan.finite
+            && inside(scan.worst)
+            && inside(scan.group)
+            && (scan.worst.is_some() || scan.finite + scan.mismatched == 0)
+            && (scan.group.is_some() || scan.finite == 0 || !grouped)
+            && scan.worst.is_some() == self.element.is_some()
             && self.element.as_ref().is_none_or(whole)
     }
 }
@@ -74,7 +89,7 @@ mod tests {
     use std::process::Command;
 
     use serde_json::{Value, json};
-    use tilewright_contract::{Blob, Dtype, ExpectedTensor, Profile};
+    use tilewright_contract::{Blob, Dtype};
 
     use super::*;
     use crate::compare::{compare, judge_figures};
@@ -249,7 +264,7 @@ mod tests {
                 let scan = Scan::of(&sources, &Limits::new(profile, case.dtype, sources.unit, &overview), groups);
                 let place =
                     format!("case {number} {:?} {:?} {}: {scan:?} {other:?}", case.dtype, case.shape, profile.name);
-                assert!(other.fit(expected.shape.iter().product(), case.dtype.size()), "{place}");
+                assert!(other.fit(profile, &expected), "{place}");
                 assert_eq!(other.unit, sources.unit, "{place}");
                 let counts = |scan: &Scan| {
                     (
@@ -291,5 +306,67 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn figures_that_cannot_be_are_refused() {
+        let profile = crate::profile("tilewright-1").unwrap().unwrap();
+        let blob = Blob { offset: 0, nbytes: 0 };
+        let expected = |dtype| ExpectedTensor {
+            path: "output".into(),
+            dtype,
+            shape: vec![2, 300],
+            native: blob,
+            float64: None,
+            alias: None,
+            copy_only: false,
+        };
+        let floats = json!({"elements": 600, "finite": 600, "pattern": 0, "extra_nan": 0, "extra_inf": 0, "both_nan": 0,
+            "mismatched": 0, "matched": 0, "max_abs": "0.0", "max_rel": "0.0", "relative": "0.0", "squares": "0.0",
+            "golden": "600.0", "worst": ["0.0", 7], "group": ["0.0", 1], "unit": "1.0",
+            "element": {"native": [0, 0, 0, 0], "float64": null, "got": [0, 0, 0, 0]}});
+        let read = |document: &Value| serde_json::from_value::<Figures>(document.clone());
+        assert!(read(&floats).unwrap().fit(&profile, &expected(Dtype::F32)));
+        for name in floats.as_object().unwrap().keys().filter(|name| *name != "element") {
+            let mut without = floats.clone();
+            without.as_object_mut().unwrap().remove(name);
+            assert!(read(&without).is_err(), "{name} may be missing");
+        }
+        let changes = [
+            ("elements", json!(599)),
+            ("finite", json!(601)),
+            ("pattern", json!(1)),
+            ("mismatched", json!(601)),
+            ("matched", json!(601)),
+            ("max_abs", json!("nan")),
+            ("max_rel", json!("nan")),
+            ("relative", json!("nan")),
+            ("squares", json!("nan")),
+            ("golden", json!("-1.0")),
+            ("worst", json!(["nan", 7])),
+            ("worst", json!(["0.0", 600])),
+            ("worst", Value::Null),
+            ("group", json!(["nan", 1])),
+            ("group", Value::Null),
+            ("unit", json!("nan")),
+            ("unit", json!("0.0")),
+            ("element", Value::Null),
+            ("element", json!({"native": [0], "float64": null, "got": [0, 0, 0, 0]})),
+        ];
+        for (name, value) in changes {
+            let mut changed = floats.clone();
+            changed[name] = value;
+            assert!(!read(&changed).unwrap().fit(&profile, &expected(Dtype::F32)), "{name}: {changed}");
+        }
+        // Where every bit must be equal there is nothing to measure, unless something differs.
+        let mut exact = floats.clone();
+        for (name, value) in
+            [("finite", json!(0)), ("worst", Value::Null), ("group", Value::Null), ("element", Value::Null)]
+        {
+            exact[name] = value;
+        }
+        assert!(read(&exact).unwrap().fit(&profile, &expected(Dtype::I32)));
+        exact["mismatched"] = json!(1);
+        assert!(!read(&exact).unwrap().fit(&profile, &expected(Dtype::I32)), "what differs has a place");
     }
 }

@@ -313,6 +313,11 @@ impl Scan {
         reduce(sources, groups, Self::default(), fold, Self::join)
     }
 
+    /// Every figure that is a sum or a maximum of magnitudes.
+    pub(crate) fn sums(&self) -> [f64; 5] {
+        [self.max_abs, self.max_rel, self.relative, self.squares, self.golden]
+    }
+
     /// Mean of the relative errors over the compared elements; 0 without any.
     pub(crate) fn mean_rel(&self) -> f64 {
         if self.finite == 0 { 0.0 } else { self.relative / self.finite as f64 }

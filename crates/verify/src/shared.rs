@@ -233,15 +233,13 @@ impl<'a, 'd, 'r> SharedTrial<'a, 'd, 'r> {
         expected: &'a ExpectedTensor,
         tensor: ComparedTensor<Figures>,
     ) -> Result<Observation<'a>, Doubt> {
-        let elements = expected.shape.iter().product();
         let got = match tensor {
             ComparedTensor::Bytes(bytes) => Got::Bytes(bytes),
             ComparedTensor::Figures(figures) => {
-                let size = expected.dtype.size();
-                if figures.len() != self.profiles.len() || !figures.iter().all(|figures| figures.fit(elements, size)) {
+                let mut both = self.profiles.iter().zip(&figures);
+                if figures.len() != self.profiles.len() || !both.clone().all(|(one, found)| found.fit(one, expected)) {
                     return Err(Doubt::Look);
                 }
-                let mut both = self.profiles.iter().zip(&figures);
                 let right = both.next().is_none_or(|(profile, figures)| judge_figures(profile, expected, figures).pass);
                 if self.decides && !right && self.by_bytes {
                     return Err(Doubt::Look);

@@ -8,9 +8,9 @@ One at a time, each with kernels that no cache knows.
 from __future__ import annotations
 
 import argparse
+import collections
 import json
 import os
-import statistics
 import tempfile
 import time
 from pathlib import Path
@@ -23,11 +23,12 @@ WARM_UP = 3
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Asks one after the other."""
+    """Asks one after the other, until somebody wants an end."""
     made = candidates.write(folder, WARM_UP + options.count, options.small, options.seed, 20_000, [options.kind])
     timing = [] if options.target == "cpu" else options.timing.split()
+    begun = time.monotonic()
     service = Service(options.binary, options.target, "--trials", str(options.trials), "--timeout", "60", *timing)
-    seconds, on_gpu, kinds, stages = [], [], {}, {}
+    first, seconds, on_gpu, kinds, stages = None, [], [], collections.Counter(), collections.defaultdict(list)
     for at, candidate in enumerate(made):
         start = time.monotonic()
         service.ask(at, candidate.problem, candidate.path)
@@ -35,24 +36,27 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         if answer is None:
             break
         moment, body = answer
-        verdict = body.get("verdict") or {"verdict": str(body.get("error")), "stages": []}
+        first = first or moment - begun
         if at < WARM_UP:
             continue
+        verdict = body.get("verdict") or {"verdict": str(body.get("error")), "stages": []}
         seconds.append(moment - start)
-        kinds[verdict["verdict"]] = kinds.get(verdict["verdict"], 0) + 1
+        kinds[verdict["verdict"]] += 1
         for stage in verdict["stages"]:
-            stages.setdefault(stage["stage"], []).append(stage["seconds"])
+            stages[stage["stage"]].append(stage["seconds"])
         on_gpu.append(sum(stage["seconds"] for stage in verdict["stages"] if stage["stage"] in ("replay", "time")))
     log = service.close(1.0)
     stages.pop("oracle", None)
     return {
         "kind": options.kind,
-        "verdicts": kinds,
+        "verdicts": dict(kinds),
+        "first": first,
         "p50": quantile(seconds, 0.5),
+        "p90": quantile(seconds, 0.9),
         "p99": quantile(seconds, 0.99),
         "gpu_p50": quantile(on_gpu, 0.5),
         "gpu_p99": quantile(on_gpu, 0.99),
-        "stages": {name: statistics.median(times) for name, times in stages.items()},
+        "stages": {name: [quantile(times, share) for share in (0.5, 0.99)] for name, times in stages.items()},
         "log": log[-500:],
     }
 
@@ -80,10 +84,12 @@ def main() -> None:
         os.environ["TILEWRIGHT_CACHE"] = cache
         found = measure(options, Path(folder))
     show = lambda value: "-" if value is None else f"{value:.3f}"  # noqa: E731
-    print("| candidate of | verdicts | p50 s | p99 s | on the GPU, p50 s | p99 s |\n|---|---|---|---|---|---|")
-    figures = " | ".join(show(found[name]) for name in ("p50", "p99", "gpu_p50", "gpu_p99"))
+    print("| candidate of | verdicts | start to first, s | p50 s | p90 s | p99 s | on the GPU, p50 s | p99 s |")
+    print("|---|---|---|---|---|---|---|---|")
+    figures = " | ".join(show(found[name]) for name in ("first", "p50", "p90", "p99", "gpu_p50", "gpu_p99"))
     print(f"| {found['kind']} | {found['verdicts']} | {figures} |")
-    print("stages, median s:", ", ".join(f"{name} {seconds:.3f}" for name, seconds in found["stages"].items()))
+    stages = (f"{name} {show(median)} ({show(high)})" for name, (median, high) in found["stages"].items())
+    print("stages, p50 (p99) s:", ", ".join(stages))
     if not found["p50"]:
         print(found["log"])
     if options.out:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -17,17 +18,14 @@ SECTOR = 0.2
 """Seconds between two looks at the machine."""
 
 
-class Ended(Exception):
-    """Somebody wants an end: what is there is told."""
+ENDED = threading.Event()
+"""Somebody wants an end: what is there is told."""
 
 
 def end_on_signal() -> None:
     """Have SIGTERM end the waiting for answers, not the program."""
-
-    def end(*_: object) -> None:
-        raise Ended
-
-    signal.signal(signal.SIGTERM, end)
+    # Not by an exception: it could come while the queue of answers holds its lock.
+    signal.signal(signal.SIGTERM, lambda *_: ENDED.set())
 
 
 class Service:
@@ -42,12 +40,16 @@ class Service:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True
         )
         self.answers: queue.Queue[tuple[float, dict[str, Any]] | None] = queue.Queue()
+        self.over = False
+        self.hands: list[threading.Thread] = []
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self.answers.put((time.monotonic(), json.loads(line)))
+            # A service that is killed may leave a part of a line.
+            with contextlib.suppress(ValueError):
+                self.answers.put((time.monotonic(), json.loads(line)))
         self.answers.put(None)
 
     def ask(self, number: int, problem: Path, candidate: Path) -> None:
@@ -63,28 +65,38 @@ class Service:
         def hand_in() -> None:
             try:
                 for request in requests:
+                    if self.over:
+                        return
                     self.ask(*request)
             except (BrokenPipeError, ValueError):
                 return  # it has ended; the answers tell
 
-        threading.Thread(target=hand_in, daemon=True).start()
+        self.hands.append(threading.Thread(target=hand_in, daemon=True))
+        self.hands[-1].start()
 
     def take(self, count: int, timeout: float) -> Iterator[tuple[float, dict[str, Any]]]:
         """The next answers, each with the moment of its coming."""
         end = time.monotonic() + timeout
-        for _ in range(count):
+        while count > 0 and time.monotonic() < end and not ENDED.is_set():
             try:
-                answer = self.answers.get(timeout=max(end - time.monotonic(), 0.0))
-            except (queue.Empty, Ended):
-                return
+                answer = self.answers.get(timeout=SECTOR)
+            except queue.Empty:
+                continue
             if answer is None:
                 return
             yield answer
+            count -= 1
 
     def close(self, patience: float = 30.0) -> str:
         """End it, at the latest after so many seconds; the end of what it said on stderr."""
         assert self.process.stdin is not None
-        self.process.stdin.close()
+        self.over = True
+        for hand in self.hands:
+            hand.join(patience)
+            if hand.is_alive():  # in the middle of a line that the service does not take
+                self.process.kill()
+        with contextlib.suppress(OSError, ValueError):
+            self.process.stdin.close()
         try:
             self.process.wait(patience)
         except subprocess.TimeoutExpired:

@@ -328,7 +328,7 @@ fn keep_tail(mut pipe: ChildStderr, tail: &Mutex<Vec<u8>>) {
 fn command(options: &ZygoteOptions, control: RawFd) -> Command {
     let mut command = Command::new(&options.python);
     // Not -I, which would also ignore the hash seed: the environment below has nothing of the user's to ignore.
-    command.args(["-P", "-s", "-B", "-X", "utf8", "-m", "tilewright.cell", "--control-fd"]).arg(control.to_string());
+    command.args(["-P", "-s", "-X", "utf8", "-m", "tilewright.cell", "--control-fd"]).arg(control.to_string());
     for (kind, file) in &options.test_kinds {
         command.arg("--test-kind").arg(format!("{kind}={}", file.display()));
     }

@@ -177,14 +177,19 @@ def left_behind(held: resident.Keeper, data: dict) -> tuple[torch.Tensor, dict]:
         at += -(-native.numel() // 256) * 256
     kept = held.store[data["inputs"]]
     memory[at : at + kept.numel()] = kept
-    question = {"tensors": tensors, "unchanged": [[data["inputs"], at]], "profiles": [PROFILE]}
+    question = {"tensors": tensors, "unchanged": [[data["inputs"], at]], "profiles": 0}
     return memory, {**question, "remember": False, "again": False}
+
+
+def looked(held: resident.Keeper, memory: torch.Tensor, *looks: dict) -> list[dict]:
+    """Answers to some looks at once."""
+    return held.look_all(memory, {"looks": list(looks), "profiles": [[PROFILE]]})
 
 
 def test_right_results_have_small_figures_and_wrong_ones_large(tmp_path: Path) -> None:
     held, data = keeper(tmp_path)
     memory, question = left_behind(held, data)
-    answer = held.look(memory, question)
+    (answer,) = looked(held, memory, question)
     floats, integers, few = answer["tensors"]
     assert answer["unchanged"] == [True]
     assert floats["figures"][0]["mismatched"] == 0 and float(floats["figures"][0]["group"][0]) < 0.5
@@ -195,7 +200,7 @@ def test_right_results_have_small_figures_and_wrong_ones_large(tmp_path: Path) -
     memory[first["offset"] : first["offset"] + 4] = torch.tensor([7e7]).view(torch.uint8)
     memory[second["offset"]] = 9
     memory[question["unchanged"][0][1] + 3] += 1
-    answer = held.look(memory, question)
+    (answer,) = looked(held, memory, question)
     floats, integers, few = (tensor.get("figures", [None])[0] for tensor in answer["tensors"])
     assert answer["unchanged"] == [False]
     assert floats["mismatched"] == 1 and floats["worst"][1] == 0
@@ -207,9 +212,25 @@ def test_right_results_have_small_figures_and_wrong_ones_large(tmp_path: Path) -
 def test_a_second_run_is_compared_with_the_first(tmp_path: Path, change: float, same: str) -> None:
     held, data = keeper(tmp_path)
     memory, question = left_behind(held, data)
-    before = held.look(memory, {**question, "remember": True})
+    (before,) = looked(held, memory, {**question, "remember": True})
     offset = question["tensors"][0]["offset"]
     memory[offset : offset + 4800].view(torch.float32).mul_(1.0 + change)
-    answer = held.look(memory, {**question, "again": True})
+    (answer,) = looked(held, memory, {**question, "again": True})
     assert answer["same"] == same
     assert (answer["tensors"] == before["tensors"]) == (same == "equal")
+
+
+def test_two_runs_are_compared_where_they_lie_side_by_side(tmp_path: Path) -> None:
+    held, data = keeper(tmp_path)
+    memory, question = left_behind(held, data)
+    second = [{**tensor, "offset": tensor["offset"] + memory.numel()} for tensor in question["tensors"]]
+    both = memory.repeat(2)
+    first, again, alone = looked(
+        held, both, {**question, "remember": True}, {**question, "tensors": second, "again": True}, question
+    )
+    assert again["same"] == "equal" and "same" not in alone
+    assert first["tensors"] == again["tensors"] == alone["tensors"]
+    both[second[0]["offset"] + 3] ^= 0x40
+    assert looked(held, both, {**question, "remember": True}, {**question, "tensors": second, "again": True})[1][
+        "same"
+    ] == ("other")

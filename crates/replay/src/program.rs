@@ -268,18 +268,22 @@ impl<'a> Lowering<'a> {
 
     /// Puts the contents of buffers among the blobs.
     pub(crate) fn contents(&mut self, contents: &[Option<Vec<u8>>]) -> Vec<Option<Content>> {
-        contents.iter().map(|bytes| bytes.as_ref().map(|bytes| self.content(bytes.clone()))).collect()
+        contents.iter().map(|bytes| bytes.as_ref().map(|bytes| self.content(bytes))).collect()
     }
 
-    fn content(&mut self, bytes: Vec<u8>) -> Content {
-        self.blobs.push(bytes);
-        Content::Blob(self.blobs.len() - 1)
+    /// Equal contents of several runs are sent once.
+    fn content(&mut self, bytes: &[u8]) -> Content {
+        let known = self.blobs.iter().position(|known| known == bytes);
+        Content::Blob(known.unwrap_or_else(|| {
+            self.blobs.push(bytes.to_vec());
+            self.blobs.len() - 1
+        }))
     }
 
     /// The same where contents may lie on the device. Mapped ones have the size of their buffers.
     pub(crate) fn sources(&mut self, contents: &[Option<Source>]) -> Vec<Option<Content>> {
         let mut content = |source: &Source| match source {
-            Source::Bytes(bytes) => self.content(bytes.clone()),
+            Source::Bytes(bytes) => self.content(bytes),
             Source::Mapped { handle, offset } => Content::Mapped { handle: *handle, offset: *offset },
             Source::Kept => Content::Kept,
         };

@@ -11,15 +11,20 @@ pub(crate) enum Request {
     /// Execute a program once, in fresh memory.
     Run {
         program: Program,
-        /// First contents of each buffer of the program; none is poison.
+        /// First contents of each buffer of the program, which are blobs; none is poison.
         contents: Vec<Option<Content>>,
-        /// The driver's names of other processes' allocations.
-        handles: Vec<Vec<u8>>,
         poison: u8,
         /// Buffers to send back.
         read_back: Vec<usize>,
-        /// Whether the memory is kept for another process to look at.
-        lend: bool,
+    },
+    /// Execute a program several times, each time in fresh memory, and keep the memory for another process to look at.
+    RunAll {
+        program: Program,
+        starts: Vec<Start>,
+        /// The driver's names of other processes' allocations.
+        handles: Vec<Vec<u8>>,
+        /// Buffers to send back, run by run.
+        read_back: Vec<usize>,
     },
     /// Free the memory that was kept, and what was prepared.
     Forget,
@@ -44,13 +49,42 @@ pub(crate) enum Request {
 }
 
 impl Request {
+    /// For a log.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Run { .. } => "run",
+            Self::RunAll { .. } => "run_all",
+            Self::Forget => "forget",
+            Self::Prepare(_) => "prepare",
+            Self::Play { .. } => "play",
+            Self::Time { .. } => "time",
+            Self::CopyRate => "copy_rate",
+            Self::Probe => "probe",
+        }
+    }
+
     /// Whether the answer depends on what earlier requests left in the process.
     pub(crate) fn needs_more(&self) -> bool {
         match self {
             Self::Time { .. } | Self::Play { .. } => true,
-            Self::Run { contents, .. } => contents.iter().flatten().any(|content| matches!(content, Content::Kept)),
-            Self::Forget | Self::Prepare(_) | Self::CopyRate | Self::Probe => false,
+            Self::RunAll { starts, .. } => starts.first().is_some_and(Start::continues),
+            Self::Run { .. } | Self::Forget | Self::Prepare(_) | Self::CopyRate | Self::Probe => false,
         }
+    }
+}
+
+/// What one of several runs starts from.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Start {
+    /// First contents of each buffer of the program; none is poison.
+    pub(crate) contents: Vec<Option<Content>>,
+    pub(crate) poison: u8,
+}
+
+impl Start {
+    /// Whether it starts from what the run before left behind.
+    pub(crate) fn continues(&self) -> bool {
+        self.contents.iter().flatten().any(|content| matches!(content, Content::Kept))
     }
 }
 
@@ -61,7 +95,7 @@ pub(crate) enum Content {
     Blob(usize),
     /// Another process's memory: which of the handles, at which byte.
     Mapped { handle: usize, offset: u64 },
-    /// The same buffer of the memory that was kept.
+    /// What the run before left in the same buffer: of the same request, or the last one of the request before.
     Kept,
 }
 
@@ -100,8 +134,16 @@ pub(crate) enum Response {
     Ran {
         /// Buffer beside which a guard zone was written.
         guard: Option<usize>,
-        /// The memory, where it was kept.
-        loan: Option<Loan>,
+    },
+    /// The buffers follow, run by run.
+    RanAll {
+        guard: Option<usize>,
+        /// The memory, with the buffers of the first run.
+        loan: Loan,
+        /// Bytes from a buffer of one run to that of the next.
+        pitch: u64,
+        /// Microseconds by what was done.
+        spent: Vec<(String, u64)>,
     },
     Forgotten,
     /// The results follow, set by set.

@@ -39,6 +39,8 @@ struct Held {
     /// Baselines that are ready.
     ready: BTreeMap<BaselineKind, Ready>,
     work: Option<Work>,
+    /// The allocation of each blob that somebody asked for, and bytes from its start.
+    places: BTreeMap<(u64, u64), (Vec<u8>, u64)>,
     /// It no longer answers.
     lost: bool,
 }
@@ -75,20 +77,30 @@ pub struct Places {
     pub places: Vec<(usize, u64)>,
 }
 
-/// What a call left behind in another process's memory, and what it should be.
+/// What calls left behind in another process's memory, and what it should be.
 #[derive(Debug, Clone, Serialize)]
 pub struct Compare<'a> {
     /// The driver's name of the allocation.
     pub handle: &'a [u8],
     /// Its size in bytes.
     pub nbytes: u64,
+    /// What results are compared under, by places.
+    pub profiles: Vec<&'a [&'a Profile]>,
+    /// Call by call.
+    pub looks: Vec<Look<'a>>,
+}
+
+/// What one call left behind.
+#[derive(Debug, Clone, Serialize)]
+pub struct Look<'a> {
     pub tensors: Vec<Found<'a>>,
     /// Contents that should still be there, and at which byte.
     pub unchanged: Vec<(Blob, u64)>,
-    pub profiles: &'a [&'a Profile],
-    /// The call will run again.
+    /// Which of the lists of profiles.
+    pub profiles: usize,
+    /// The next look is at a second run of the same call.
     pub remember: bool,
-    /// The call has run before.
+    /// This is that look.
     pub again: bool,
 }
 
@@ -107,7 +119,14 @@ pub struct Found<'a> {
     pub exact: Vec<bool>,
 }
 
-/// What a comparison gave; `F` is what the judge makes of the figures.
+#[derive(Deserialize)]
+struct Answers<F> {
+    looks: Vec<Compared<F>>,
+    /// Microseconds by what was done.
+    spent: BTreeMap<String, u64>,
+}
+
+/// What a comparison of one call gave; `F` is what the judge makes of the figures.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Compared<F> {
     pub unchanged: Vec<bool>,
@@ -163,7 +182,7 @@ impl Stage {
         let answer =
             receive(&mut stream).map_err(StageError::io("hear from the process that makes data on the GPU"))?;
         stream.set_read_timeout(Some(ANSWER)).map_err(StageError::io("set a socket up"))?;
-        let held = Held { stream, ready: BTreeMap::new(), work: None, lost: false };
+        let held = Held { stream, ready: BTreeMap::new(), work: None, places: BTreeMap::new(), lost: false };
         Ok((read_answer("resident", answer)?, Resident { held: Mutex::new(held), job }))
     }
 
@@ -237,21 +256,40 @@ impl Resident {
         self.held().ask(&json!({"rates": null}))
     }
 
-    /// Where inputs and weights lie.
+    /// Where inputs and weights lie. What was asked before is known.
     pub fn places(&self, blobs: &[Blob]) -> Result<Places, StageError> {
-        let found: Places = self.held().ask(&json!({"places": blobs}))?;
-        let known = |&(handle, _): &(usize, u64)| handle < found.handles.len();
-        if found.places.len() == blobs.len() && found.places.iter().all(known) {
-            return Ok(found);
+        let mut held = self.held();
+        let unknown: Vec<Blob> = blobs.iter().copied().filter(|blob| !held.places.contains_key(&key(*blob))).collect();
+        if !unknown.is_empty() {
+            let found: Places = held.ask(&json!({"places": unknown}))?;
+            let known = |&(handle, _): &(usize, u64)| handle < found.handles.len();
+            if found.places.len() != unknown.len() || !found.places.iter().all(known) {
+                return Err(malformed("not a place for each blob"));
+            }
+            for (blob, (handle, offset)) in unknown.into_iter().zip(found.places) {
+                held.places.insert(key(blob), (found.handles[handle].clone(), offset));
+            }
         }
-        Err(malformed("not a place for each blob"))
+        let mut all = Places { handles: Vec::new(), places: Vec::new() };
+        for (handle, offset) in blobs.iter().filter_map(|blob| held.places.get(&key(*blob))) {
+            let at = all.handles.iter().position(|known| known == handle).unwrap_or_else(|| {
+                all.handles.push(handle.clone());
+                all.handles.len() - 1
+            });
+            all.places.push((at, *offset));
+        }
+        Ok(all)
     }
 
-    /// Compares what a call left behind.
-    pub fn compare<F: DeserializeOwned>(&self, compare: &Compare<'_>) -> Result<Compared<F>, StageError> {
-        let found: Compared<F> = self.held().ask(&json!({"compare": compare}))?;
-        if found.unchanged.len() == compare.unchanged.len() && found.tensors.len() == compare.tensors.len() {
-            return Ok(found);
+    /// Compares what calls left behind.
+    pub fn compare<F: DeserializeOwned>(&self, compare: &Compare<'_>) -> Result<Vec<Compared<F>>, StageError> {
+        let found: Answers<F> = self.held().ask(&json!({"compare": compare}))?;
+        tracing::debug!(spent = ?found.spent, "results of {} calls were compared", compare.looks.len());
+        let fits = |(found, look): (&Compared<F>, &Look<'_>)| {
+            found.unchanged.len() == look.unchanged.len() && found.tensors.len() == look.tensors.len()
+        };
+        if found.looks.len() == compare.looks.len() && found.looks.iter().zip(&compare.looks).all(fits) {
+            return Ok(found.looks);
         }
         Err(malformed("not an answer for each tensor"))
     }
@@ -281,7 +319,10 @@ impl Held {
     }
 
     fn ask<T: DeserializeOwned>(&mut self, question: &Value) -> Result<T, StageError> {
+        let start = Instant::now();
         let answer = exchange(&mut self.stream, question);
+        let what = question.as_object().and_then(|question| question.keys().next()).map_or("", String::as_str);
+        tracing::debug!(micros = start.elapsed().as_micros(), what, "asked the process that holds data");
         self.lost |= answer.is_err();
         let answer = answer.map_err(|error| malformed(&error.to_string()))?;
         match answer.get("error").and_then(Value::as_str) {
@@ -289,6 +330,10 @@ impl Held {
             None => serde_json::from_value(answer).map_err(|error| malformed(&error.to_string())),
         }
     }
+}
+
+fn key(blob: Blob) -> (u64, u64) {
+    (blob.offset, blob.nbytes)
 }
 
 fn malformed(why: &str) -> StageError {

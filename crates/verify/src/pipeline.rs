@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tilewright_contract::{Finding, Opinion, OracleCase, Reason, Tier, Trial, Verdict, VerdictKind};
@@ -244,29 +244,17 @@ impl Verifier {
         let holder = candidate.seat.as_ref().map(|seat| oracle.hold(self, seat.lane)).transpose();
         let holder = holder.map_err(|error| Stop::infrastructure(error.to_string()))?.flatten();
         let turn = candidate.seat.as_ref().map(|seat| draft.stage("wait", || seat.turn()));
-        let (refused, held) = (OnceLock::new(), holder.as_deref().filter(|_| shared::allowed()));
-        let run = |trial: &TrialOf<'a>| {
-            let device = trial.built.device(candidate);
-            let run = self.trial_run(trial, &device, oracle, weights, candidate.deadline());
-            let held = held.filter(|_| !oracle.data.stochastic && refused.get().is_none());
-            match held.map(|held| self.run_shared(candidate, trial, &run, held)) {
-                Some(Ok(outcome)) => return Ok(outcome),
-                Some(Err(Doubt::Stop(stop))) => return Err(stop),
-                Some(Err(Doubt::Unshared(why))) => drop(refused.set(why)),
-                Some(Err(Doubt::Look)) | None => {}
-            }
-            if candidate.seat.is_some() && run.is_large() {
-                let why = refused.get().map_or("a comparison on the GPU failed", String::as_str);
-                return Err(Stop::infrastructure(format!("the data are too large for the host's memory, and {why}")));
-            }
-            run.outcome()
-        };
-        let outcomes: Vec<_> = draft.stage("replay", || match turn {
-            None => parallel(&trials, run),
-            Some(_) => trials.iter().map(run).collect(),
+        let held = holder.as_deref().filter(|_| shared::allowed() && !oracle.data.stochastic);
+        let mut refused = None;
+        let outcomes = draft.stage("replay", || match turn {
+            None => parallel(&trials, |trial| {
+                let device = trial.built.device(candidate);
+                self.trial_run(trial, &device, oracle, weights, candidate.deadline()).outcome()
+            }),
+            Some(_) => self.replay_on_gpu(candidate, &trials, (oracle, weights), held, &mut refused),
         });
         drop(turn);
-        if let Some(why) = refused.get() {
+        if let Some(why) = refused {
             draft.note(format!("data went through the host's memory, since sharing the GPU's failed: {why}"));
         }
         let start = Instant::now();
@@ -321,22 +309,69 @@ impl Verifier {
         Emulated { outcome: outcome.map_err(|stop| trial.place(stop)), note, seconds: start.elapsed().as_secs_f64() }
     }
 
-    /// A trial whose data stay on the GPU, for a candidate that has its turn there.
+    /// The same for a candidate that has its turn on a GPU, up to the first trial that decides. Data stay there where they
+    /// can; `refused` is why they cannot.
+    fn replay_on_gpu<'a>(
+        &self,
+        candidate: &'a Candidate<'_>,
+        trials: &[TrialOf<'a>],
+        (oracle, weights): (&'a OracleSet, &'a Weights),
+        held: Option<&Resident>,
+        refused: &mut Option<String>,
+    ) -> Vec<Result<TrialOutcome<'a>, Stop>> {
+        let mut outcomes = Vec::new();
+        for trials in trials.chunk_by(|a, b| std::ptr::eq(a.built, b.built)) {
+            let Some(built) = trials.first().map(|trial| trial.built) else { continue };
+            let device = built.device(candidate);
+            let deadline = candidate.deadline();
+            let runs: Vec<_> =
+                trials.iter().map(|trial| self.trial_run(trial, &device, oracle, weights, deadline)).collect();
+            let shared = held.filter(|_| refused.is_none());
+            let mut shared = shared.map(|held| self.run_shared(candidate, trials, &runs, held)).unwrap_or_default();
+            shared.resize_with(trials.len(), || Err(Doubt::Look));
+            for (run, shared) in runs.iter().zip(shared) {
+                outcomes.push(match shared {
+                    Ok(outcome) => Ok(outcome),
+                    Err(Doubt::Stop(stop)) => Err(stop),
+                    Err(doubt) => {
+                        if let Doubt::Unshared(why) = doubt {
+                            *refused = Some(why);
+                        }
+                        by_bytes(run, refused.as_deref())
+                    }
+                });
+                if outcomes.last().is_some_and(Result::is_err) {
+                    return outcomes;
+                }
+            }
+        }
+        outcomes
+    }
+
+    /// Trials of one plan whose data stay on the GPU.
     fn run_shared<'a>(
         &self,
         candidate: &Candidate<'_>,
-        trial: &TrialOf<'a>,
-        run: &TrialRun<'a, '_>,
+        trials: &[TrialOf<'a>],
+        runs: &[TrialRun<'a, '_>],
         held: &Resident,
-    ) -> Result<TrialOutcome<'a>, Doubt> {
-        let Some(seat) = &candidate.seat else { return Err(Doubt::Look) };
+    ) -> Vec<Result<TrialOutcome<'a>, Doubt>> {
+        let (Some(seat), Some(first)) = (&candidate.seat, trials.first()) else { return Vec::new() };
         let tally = Tally::new(self.options.profiles.clone(), None);
-        let place = Place { case: &trial.case.signature.case, regime: &trial.trial.regime, call: 0 };
-        let shared = SharedTrial::new(run, held, trial.built.executables(), at_place(&tally, place), !run.is_large())?;
+        let shared = trials.iter().zip(runs).map(|(trial, run)| {
+            let place = Place { case: &trial.case.signature.case, regime: &trial.trial.regime, call: 0 };
+            SharedTrial::new(run, held, at_place(&tally, place), !run.is_large())
+        });
+        let shared = match shared.collect::<Result<Vec<_>, Doubt>>() {
+            Ok(shared) => shared,
+            Err(doubt) => return trials.iter().map(|_| Err(doubt.clone())).collect(),
+        };
         let mut device = seat.lane.device();
-        let outcome = shared.outcome(&mut device);
-        device.forget()?;
-        outcome
+        let mut outcomes = shared::run_all(&shared, &first.built.executables(), &mut device);
+        if let Err(fault) = device.forget() {
+            outcomes.fill_with(|| Err(Doubt::from(fault.clone())));
+        }
+        outcomes
     }
 
     pub(crate) fn trial_run<'a, 'd>(
@@ -446,6 +481,15 @@ fn smallest<'a>(build: &'a Build, oracle: &'a OracleSet) -> Option<TrialOf<'a>> 
     let built = build.plans.iter().filter(|built| built.main).min_by_key(|built| built.plan.nbytes())?;
     let case = &oracle.data.cases[built.case];
     Some(TrialOf { built, case, trial: case.trials.first()? })
+}
+
+/// A trial whose data go through the host's memory.
+fn by_bytes<'a>(run: &TrialRun<'a, '_>, refused: Option<&str>) -> Result<TrialOutcome<'a>, Stop> {
+    if run.is_large() {
+        let why = refused.unwrap_or("a comparison on the GPU failed");
+        return Err(Stop::infrastructure(format!("the data are too large for the host's memory, and {why}")));
+    }
+    run.outcome()
 }
 
 fn proofs(findings: &[Finding]) -> Vec<Finding> {

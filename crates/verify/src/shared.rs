@@ -1,15 +1,15 @@
-//! A trial whose data stay on the GPU: the executor maps inputs, the oracle's process maps results and compares.
+//! Trials whose data stay on the GPU: the executor maps inputs, the oracle's process maps results and compares.
 //!
 //! It can only say that all is as it should be, with the figures for the verdict. Whatever else is seen goes to the path
 //! by bytes, which finds the reasons; unless the data are too many for it. See `docs/design/data-path.md`.
 
 use std::collections::BTreeSet;
 
-use tilewright_contract::{Blob, BufferSource, CallData, ExpectedTensor, Profile, VerdictKind, View};
+use tilewright_contract::{Blob, Buffer, BufferSource, CallData, ExpectedTensor, Plan, Profile, VerdictKind, View};
 use tilewright_judge::{Figures, Place, judge_figures, must_equal};
 use tilewright_replay::cuda::CudaDevice;
 use tilewright_replay::{Executable, Fault, FaultKind, Loan, SharedRun, Source};
-use tilewright_stage::{Compare, Compared, ComparedTensor, Found, Places, Resident, Same, StageError};
+use tilewright_stage::{Compare, Compared, ComparedTensor, Found, Look, Places, Resident, Same, StageError};
 
 use crate::draft::Stop;
 use crate::execute::{Got, OTHER_POISON, Observation, POISON, TrialOutcome, TrialRun, expected, modified};
@@ -18,8 +18,6 @@ use crate::execute::{Got, OTHER_POISON, Observation, POISON, TrialOutcome, Trial
 pub(crate) struct SharedTrial<'a, 'd, 'r> {
     pub(crate) trial: &'r TrialRun<'a, 'd>,
     pub(crate) resident: &'r Resident,
-    /// The plan's kernels and our own.
-    pub(crate) executables: (Vec<Executable<'r>>, Vec<Executable<'r>>),
     /// As they hold at the trial's place.
     pub(crate) profiles: Vec<&'r Profile>,
     /// Whether the first profile decides there.
@@ -30,7 +28,11 @@ pub(crate) struct SharedTrial<'a, 'd, 'r> {
     places: Places,
 }
 
+/// A plan's kernels and our own.
+pub(crate) type Executables<'r> = (Vec<Executable<'r>>, Vec<Executable<'r>>);
+
 /// Why there is no outcome.
+#[derive(Clone)]
 pub(crate) enum Doubt {
     /// Not all is as it should be.
     Look,
@@ -66,7 +68,6 @@ impl<'a, 'd, 'r> SharedTrial<'a, 'd, 'r> {
     pub(crate) fn new(
         trial: &'r TrialRun<'a, 'd>,
         resident: &'r Resident,
-        executables: (Vec<Executable<'r>>, Vec<Executable<'r>>),
         (profiles, decides): (Vec<&'r Profile>, bool),
         by_bytes: bool,
     ) -> Result<Self, Doubt> {
@@ -75,39 +76,33 @@ impl<'a, 'd, 'r> SharedTrial<'a, 'd, 'r> {
         if places.handles.iter().any(Vec::is_empty) {
             return Err(Doubt::Unshared("the oracle's process cannot share memory (cuIpcGetMemHandle)".into()));
         }
-        Ok(Self { trial, resident, executables, profiles, decides, by_bytes, places })
+        Ok(Self { trial, resident, profiles, decides, by_bytes, places })
     }
 
-    /// Calls the plan as often as the oracle called the reference. The first call runs over two poisons.
-    pub(crate) fn outcome(&self, device: &mut CudaDevice) -> Result<TrialOutcome<'a>, Doubt> {
+    /// The plan is called as often as the oracle called the reference, the first time over two poisons.
+    fn steps(&self) -> Result<Vec<(SharedRun, Seen<'a>)>, Doubt> {
         self.trial.check_size().map_err(Doubt::Stop)?;
-        let mut outcome = TrialOutcome::default();
-        let mut written = BTreeSet::new();
+        let (mut steps, mut written) = (Vec::new(), BTreeSet::new());
         for (number, call) in self.trial.trial.calls.iter().enumerate() {
-            let mut run = self.run(number, call, &written)?;
-            let mut look = Look { number, call, written: &written, remember: false, again: false };
+            let run = self.run(number, call, &written)?;
+            let seen = Seen { number, written: written.clone(), ..Seen::first(call) };
             if number == 0 {
                 let first = SharedRun { poison: OTHER_POISON, ..run.clone() };
-                look.remember = true;
-                let seen = self.look(device, &first, &look)?;
-                (look.remember, look.again) = (false, true);
-                let again = self.look(device, &run, &look)?;
-                outcome.observations.extend(again);
-                outcome.observations.extend(seen);
+                steps.push((first, Seen { remember: true, ..seen.clone() }));
+                steps.push((run, Seen { again: true, ..seen }));
             } else {
-                run.poison = POISON;
-                outcome.observations.extend(self.look(device, &run, &look)?);
+                steps.push((run, seen));
             }
             written.extend(call.expected.tensors.iter().map(|tensor| tensor.path.clone()));
         }
-        Ok(outcome)
+        Ok(steps)
     }
 
     /// What a call starts from. State that no earlier call should have written is that of the trial; other state is
     /// what the call before left.
     pub(crate) fn run(&self, number: usize, call: &CallData, written: &BTreeSet<String>) -> Result<SharedRun, Doubt> {
         let trial = self.trial;
-        let source = |buffer: &tilewright_contract::Buffer| {
+        let source = |buffer: &Buffer| {
             let (blob, kept) = match &buffer.source {
                 BufferSource::Scratch => return Ok(None),
                 BufferSource::Constant { path } => {
@@ -140,66 +135,59 @@ impl<'a, 'd, 'r> SharedTrial<'a, 'd, 'r> {
         Ok(Source::Mapped { handle, offset })
     }
 
-    /// Runs a call, and has what it left behind looked at.
-    fn look(
-        &self,
-        device: &mut CudaDevice,
-        run: &SharedRun,
-        look: &Look<'_, 'a>,
-    ) -> Result<Vec<Observation<'a>>, Doubt> {
-        let plan = self.trial.plan;
-        let constants: Vec<usize> = (0..plan.buffers.len())
-            .filter(|&at| matches!(plan.buffers[at].source, BufferSource::Constant { .. }))
-            .collect();
-        let (kernels, steps) = &self.executables;
-        let (loan, after) = device.run_shared(plan, (kernels, steps), run, &constants)?;
-        // What one call leaves in a tensor of the module is no business of the next: see `check_left_over`.
-        let before = constants.iter().map(|&at| run.contents[at].as_ref());
-        if before.zip(&after).any(|(before, after)| !matches!(before, Some(Source::Bytes(bytes)) if bytes == after)) {
-            return Err(Doubt::Look);
-        }
-        self.seen(look, &loan)
+    /// What one call left behind in the executor's memory.
+    pub(crate) fn seen(&self, seen: &Seen<'a>, loan: &Loan) -> Result<Vec<Observation<'a>>, Doubt> {
+        let (wanted, look) = self.look(seen, &loan.spans, 0)?;
+        let compare =
+            Compare { handle: &loan.handle, nbytes: loan.nbytes, profiles: vec![&self.profiles], looks: vec![look] };
+        let found = self.resident.compare(&compare)?.pop().ok_or(Doubt::Look)?;
+        self.observations(seen, wanted, found)
     }
 
-    /// What a call left behind.
-    pub(crate) fn seen(&self, look: &Look<'_, 'a>, loan: &Loan) -> Result<Vec<Observation<'a>>, Doubt> {
-        let (paths, request) = self.request(look, loan)?;
-        let compared: Compared<Figures> = self.resident.compare(&request)?;
-        if compared.unchanged.contains(&false) {
+    fn observations(
+        &self,
+        seen: &Seen<'a>,
+        wanted: Vec<&'a ExpectedTensor>,
+        found: Compared<Figures>,
+    ) -> Result<Vec<Observation<'a>>, Doubt> {
+        if found.unchanged.contains(&false) {
             return Err(self.doubt(|| modified("input-modified", "an input or state")));
         }
-        if look.again && !matches!(compared.same, Some(Same::Equal | Same::Close)) {
+        if seen.again && !matches!(found.same, Some(Same::Equal | Same::Close)) {
             return Err(self.doubt(|| {
                 let what = "the results change with the contents of memory that nothing wrote, or from run to run";
                 Stop::new(VerdictKind::MemoryFault, "uninitialised-read", what)
             }));
         }
-        let found = paths.into_iter().zip(compared.tensors);
-        found.map(|(expected, tensor)| self.observation(look, expected, tensor)).collect()
+        let tensors = wanted.into_iter().zip(found.tensors);
+        tensors.map(|(expected, tensor)| self.observation(seen, expected, tensor)).collect()
     }
 
-    /// What to look at, and what the tensors are.
-    fn request<'q>(
-        &'q self,
-        look: &Look<'_, 'a>,
-        loan: &'q Loan,
-    ) -> Result<(Vec<&'a ExpectedTensor>, Compare<'q>), Doubt>
-    where
-        'a: 'q,
-    {
-        let (mut paths, mut tensors, mut unchanged) = (Vec::new(), Vec::new(), Vec::new());
+    /// What to look at, and what the tensors are. `spans` are the places of the plan's buffers, `profiles` names the
+    /// trial's among several lists.
+    fn look(
+        &self,
+        seen: &Seen<'a>,
+        spans: &[(u64, u64)],
+        profiles: usize,
+    ) -> Result<(Vec<&'a ExpectedTensor>, Look<'a>), Doubt> {
+        let (mut all, mut tensors, mut unchanged) = (Vec::new(), Vec::new(), Vec::new());
         let mut add = |wanted: &'a ExpectedTensor, strides: Vec<i64>, offset: u64| {
             let exact = self.profiles.iter().map(|profile| must_equal(profile, wanted)).collect();
             let (native, float64, dtype) = (wanted.native, wanted.float64, wanted.dtype);
             tensors.push(Found { native, float64, dtype, shape: &wanted.shape, strides, offset, exact });
-            paths.push(wanted);
+            all.push(wanted);
         };
         for (path, tensor) in self.trial.plan.output.tensors() {
-            if let Some(wanted) = expected(look.call, &format!("output{path}")) {
-                add(wanted, tensor.view.strides.clone(), loan.spans[tensor.buffer].0 + tensor.view.offset);
+            if let Some(wanted) = expected(seen.call, &format!("output{path}")) {
+                let start = spans.get(tensor.buffer).ok_or(Doubt::Look)?.0;
+                if (&tensor.view.shape, tensor.view.dtype) != (&wanted.shape, wanted.dtype) {
+                    return Err(Doubt::Look);
+                }
+                add(wanted, tensor.view.strides.clone(), start + tensor.view.offset);
             }
         }
-        let inputs = look.call.inputs.iter().enumerate();
+        let inputs = seen.call.inputs.iter().enumerate();
         let inputs = inputs.map(|(at, blob)| (format!("input[{at}]"), *blob, BufferSource::Input { index: at }));
         let state = self.trial.signature.state.iter().zip(&self.trial.trial.state);
         let state = state.map(|(entry, blob)| {
@@ -207,29 +195,35 @@ impl<'a, 'd, 'r> SharedTrial<'a, 'd, 'r> {
             (format!("state.{name}"), *blob, BufferSource::State { name })
         });
         for (path, blob, source) in inputs.chain(state) {
-            let mut buffers =
-                (0..self.trial.plan.buffers.len()).filter(|&at| self.trial.plan.buffers[at].source == source);
-            let (buffer, another) = (buffers.next(), buffers.next());
-            match (buffer, expected(look.call, &path)) {
+            let buffers = self.trial.plan.buffers.iter().zip(spans).filter(|(buffer, _)| buffer.source == source);
+            let mut places = buffers.map(|(_, span)| *span);
+            let (place, another) = (places.next(), places.next());
+            match (place, expected(seen.call, &path)) {
                 _ if another.is_some() => return Err(Doubt::Look),
-                (Some(at), Some(wanted)) => {
-                    add(wanted, View::contiguous(wanted.dtype, &wanted.shape).strides, loan.spans[at].0);
+                (Some((start, size)), Some(wanted)) => {
+                    if View::contiguous(wanted.dtype, &wanted.shape).numel() * wanted.dtype.size() != size {
+                        return Err(Doubt::Look);
+                    }
+                    add(wanted, View::contiguous(wanted.dtype, &wanted.shape).strides, start);
                 }
                 // What an earlier call left there is known to nobody but the executor.
-                (Some(_), None) if look.written.contains(&path) => return Err(Doubt::Look),
-                (Some(at), None) => unchanged.push((blob, loan.spans[at].0)),
+                (Some(_), None) if seen.written.contains(&path) => return Err(Doubt::Look),
+                (Some((start, size)), None) if size == blob.nbytes => unchanged.push((blob, start)),
+                (Some(_), None) => return Err(Doubt::Look),
                 (None, Some(_)) => return Err(Doubt::Look),
                 (None, None) => {}
             }
         }
-        let Look { remember, again, .. } = *look;
-        let (handle, nbytes, profiles) = (&loan.handle[..], loan.nbytes, &self.profiles[..]);
-        Ok((paths, Compare { handle, nbytes, tensors, unchanged, profiles, remember, again }))
+        // Each is looked at once, and none is left out.
+        if all.len() != seen.call.expected.tensors.len() {
+            return Err(Doubt::Look);
+        }
+        Ok((all, Look { tensors, unchanged, profiles, remember: seen.remember, again: seen.again }))
     }
 
     fn observation(
         &self,
-        look: &Look<'_, 'a>,
+        seen: &Seen<'a>,
         expected: &'a ExpectedTensor,
         tensor: ComparedTensor<Figures>,
     ) -> Result<Observation<'a>, Doubt> {
@@ -247,7 +241,15 @@ impl<'a, 'd, 'r> SharedTrial<'a, 'd, 'r> {
                 Got::Figures(figures)
             }
         };
-        Ok(Observation { expected, call: look.number, got })
+        Ok(Observation { expected, call: seen.number, got })
+    }
+
+    /// The path by bytes finds out which launch it was; without that path the fault is told as it is.
+    fn fault(&self, fault: Fault) -> Doubt {
+        match Doubt::from(fault.clone()) {
+            Doubt::Look if !self.by_bytes => Doubt::Stop(fault.into()),
+            doubt => doubt,
+        }
     }
 
     /// The path by bytes, or what to say without it.
@@ -266,21 +268,124 @@ pub(crate) fn allowed() -> bool {
 /// Bytes of a trial's data that may go through the host's memory.
 pub(crate) const BY_BYTES: u64 = 4 << 30;
 
+/// Bytes of the memory of runs that are asked for together, unless one of them takes more.
+const TOGETHER: u64 = 2 << 30;
+
 /// What is looked at after a call.
-pub(crate) struct Look<'l, 'a> {
+#[derive(Clone)]
+pub(crate) struct Seen<'a> {
     number: usize,
     call: &'a CallData,
     /// What earlier calls should have written.
-    written: &'l BTreeSet<String>,
+    written: BTreeSet<String>,
     remember: bool,
     again: bool,
 }
 
-impl<'l, 'a> Look<'l, 'a> {
-    /// After a first call by itself; `nothing` was written before.
-    pub(crate) fn first(call: &'a CallData, nothing: &'l BTreeSet<String>) -> Self {
-        Self { number: 0, call, written: nothing, remember: false, again: false }
+impl<'a> Seen<'a> {
+    /// After a first call by itself.
+    pub(crate) fn first(call: &'a CallData) -> Self {
+        Self { number: 0, call, written: BTreeSet::new(), remember: false, again: false }
     }
+}
+
+/// One run of a trial.
+struct Step<'a> {
+    /// Which of the trials.
+    trial: usize,
+    run: SharedRun,
+    seen: Seen<'a>,
+}
+
+/// A plan on several of its trials: as many runs at a time as fit together, so that processes wait for each other and
+/// memory is mapped a few times in all.
+pub(crate) fn run_all<'a>(
+    trials: &[SharedTrial<'a, '_, '_>],
+    executables: &Executables<'_>,
+    device: &mut CudaDevice,
+) -> Vec<Result<TrialOutcome<'a>, Doubt>> {
+    let mut outcomes: Vec<Result<TrialOutcome<'a>, Doubt>> =
+        trials.iter().map(|_| Ok(TrialOutcome::default())).collect();
+    let mut steps = Vec::new();
+    for (at, trial) in trials.iter().enumerate() {
+        match trial.steps() {
+            Ok(all) => steps.extend(all.into_iter().map(|(run, seen)| Step { trial: at, run, seen })),
+            Err(doubt) => outcomes[at] = Err(doubt),
+        }
+    }
+    let Some(plan) = trials.first().map(|trial| trial.trial.plan) else { return outcomes };
+    for steps in together(plan, &steps) {
+        // A run may go on from the one before it: after a trial's first doubt, the rest of it is left out.
+        let steps: Vec<&Step<'a>> = steps.iter().filter(|step| outcomes[step.trial].is_ok()).collect();
+        let Err(doubt) = run_together(trials, &steps, executables, device, &mut outcomes) else { continue };
+        let first = steps.first().map_or(0, |step| step.trial);
+        for outcome in outcomes.iter_mut().skip(first).filter(|outcome| outcome.is_ok()) {
+            *outcome = Err(doubt.clone());
+        }
+    }
+    outcomes
+}
+
+/// Runs in their order, in parts that are asked for together. Random numbers are part of a program, so that each run has
+/// its own.
+fn together<'s, 'a>(plan: &Plan, steps: &'s [Step<'a>]) -> std::slice::Chunks<'s, Step<'a>> {
+    let fit = TOGETHER / plan.nbytes().max(1);
+    steps.chunks(if plan.is_random() { 1 } else { fit.max(1) as usize })
+}
+
+/// Has some runs made and looked at. Whose results are in doubt gets that for an outcome; an error is everybody's.
+fn run_together<'a>(
+    trials: &[SharedTrial<'a, '_, '_>],
+    steps: &[&Step<'a>],
+    (kernels, own): &Executables<'_>,
+    device: &mut CudaDevice,
+    outcomes: &mut [Result<TrialOutcome<'a>, Doubt>],
+) -> Result<(), Doubt> {
+    let Some(first) = steps.first().map(|step| &trials[step.trial]) else { return Ok(()) };
+    let plan = first.trial.plan;
+    let constants: Vec<usize> = (0..plan.buffers.len())
+        .filter(|&at| matches!(plan.buffers[at].source, BufferSource::Constant { .. }))
+        .collect();
+    let runs: Vec<SharedRun> = steps.iter().map(|step| step.run.clone()).collect();
+    let loans = device.run_all(plan, (kernels, own), &runs, &constants).map_err(|fault| first.fault(fault))?;
+    let mut profiles: Vec<&[&Profile]> = Vec::new();
+    let (mut looks, mut looked) = (Vec::new(), Vec::new());
+    for ((step, spans), after) in steps.iter().zip(&loans.runs).zip(&loans.read) {
+        let trial = &trials[step.trial];
+        let before = constants.iter().map(|&at| step.run.contents[at].as_ref());
+        // What one call leaves in a tensor of the module is no business of the next: see `check_left_over`.
+        if before.zip(after).any(|(before, after)| !matches!(before, Some(Source::Bytes(bytes)) if bytes == after)) {
+            outcomes[step.trial] = Err(trial.doubt(|| {
+                let what =
+                    "forward changes a tensor of the module, and the data are too large to see what comes of that";
+                Stop::new(VerdictKind::Unsupported, "too-large", what)
+            }));
+            continue;
+        }
+        let list = profiles.iter().position(|known| *known == &trial.profiles[..]).unwrap_or_else(|| {
+            profiles.push(&trial.profiles);
+            profiles.len() - 1
+        });
+        match trial.look(&step.seen, spans, list) {
+            Ok((wanted, look)) => {
+                looks.push(look);
+                looked.push((*step, wanted));
+            }
+            Err(doubt) => outcomes[step.trial] = Err(doubt),
+        }
+    }
+    let compare = Compare { handle: &loans.handle, nbytes: loans.nbytes, profiles, looks };
+    let found = first.resident.compare(&compare)?;
+    for ((step, wanted), found) in looked.into_iter().zip(found) {
+        let Ok(outcome) = &mut outcomes[step.trial] else { continue };
+        match trials[step.trial].observations(&step.seen, wanted, found) {
+            // The run over the usual poison is the first one that is told of.
+            Ok(seen) if step.seen.again => drop(outcome.observations.splice(0..0, seen)),
+            Ok(seen) => outcome.observations.extend(seen),
+            Err(doubt) => outcomes[step.trial] = Err(doubt),
+        }
+    }
+    Ok(())
 }
 
 /// Weights, then the inputs of each call.

@@ -20,7 +20,7 @@ use crate::comparison::{Comparison, Trouble};
 use crate::draft::{Draft, Stop};
 use crate::execute::{Observation, POISON, Replay, TrialRun};
 use crate::pipeline::{Candidate, Verifier};
-use crate::shared::{Doubt, Look, SharedTrial};
+use crate::shared::{Doubt, Seen, SharedTrial};
 use crate::weights::Weights;
 use crate::{judging, limits, shared};
 
@@ -428,7 +428,7 @@ impl<'a> Bench<'a> {
         held: &'t Resident,
     ) -> Result<SharedTrial<'t, 't, 't>, Stop> {
         let profiles = (self.verifier.options.profiles.iter().collect(), true);
-        SharedTrial::new(trial, held, self.built.executables(), profiles, false).map_err(|doubt| match doubt {
+        SharedTrial::new(trial, held, profiles, false).map_err(|doubt| match doubt {
             Doubt::Stop(stop) => stop,
             Doubt::Look | Doubt::Unshared(_) => Stop::infrastructure("the oracle's process does not give its data"),
         })
@@ -455,9 +455,9 @@ impl<'a> Bench<'a> {
 
     /// Has the results of one call judged where they are.
     fn judge_lent(&self, shared: &SharedTrial<'_, '_, '_>, loan: &Loan) -> Result<(), Stop> {
-        let (oracle, nothing) = (self.weights.oracle(self.candidate), BTreeSet::new());
+        let oracle = self.weights.oracle(self.candidate);
         let Some(call) = shared.trial.trial.calls.first().filter(|_| !oracle.data.stochastic) else { return Ok(()) };
-        let seen = shared.seen(&Look::first(call, &nothing), loan).map_err(|doubt| match doubt {
+        let seen = shared.seen(&Seen::first(call), loan).map_err(|doubt| match doubt {
             Doubt::Stop(stop) => stop,
             Doubt::Look | Doubt::Unshared(_) => {
                 Stop::infrastructure("the results of a timed call could not be compared")

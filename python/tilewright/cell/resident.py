@@ -22,6 +22,7 @@ import faulthandler
 import gc
 import os
 import socket
+import time
 from typing import Any
 
 import torch
@@ -34,7 +35,8 @@ from tilewright.cell.oracle_reference import equal_bits
 from tilewright.cell.oracle_values import NAMES, raw_bytes
 
 SLAB = 16 << 20
-"""Bytes of an allocation for inputs, unless one of them is larger."""
+"""Bytes of the first allocation for inputs, unless one of them is larger; each next one has twice as many."""
+LARGEST_SLAB = 1 << 30
 PIECE = 64 << 20
 """Bytes that are sent at a time."""
 SHARE = 0.9
@@ -68,7 +70,9 @@ class Store:
         raw = raw_bytes(tensor)
         place = self.slabs[-1].take(raw.numel()) if self.slabs else None
         if place is None:
-            self.slabs.append(Slab(max(raw.numel(), SLAB), self.device))
+            # Few, since another process maps and unmaps each that it needs.
+            usual = min(SLAB << len(self.slabs), LARGEST_SLAB)
+            self.slabs.append(Slab(max(raw.numel(), usual), self.device))
             place = self.slabs[-1].take(raw.numel())
             assert place is not None, "a new slab is large enough"
         offset, kept = place
@@ -198,49 +202,63 @@ class Keeper:
         return {"handles": handles, "places": [[slabs.index(slab), offset] for slab, offset in places]}
 
     def compare(self, request: dict[str, Any]) -> dict[str, Any]:
-        """What a call left behind in another process's memory, against what it should be.
+        """What calls left behind in another process's memory, against what it should be.
 
-        Request: `{handle, nbytes, tensors: [{native: Blob, float64: Blob | null, dtype, shape, strides, offset, exact:
-        [bool]}], unchanged: [[Blob, offset]], profiles: [Profile], remember, again}`; offsets are bytes from the start
-        of the memory, strides are elements; `exact` says for each profile whether every bit must be equal.
+        Request: `{handle, nbytes, profiles: [[Profile]], looks: [{tensors: [{native: Blob, float64: Blob | null, dtype,
+        shape, strides, offset, exact: [bool]}], unchanged: [[Blob, offset]], profiles, remember, again}]}`; offsets are
+        bytes from the start of the memory, strides are elements; `profiles` of a look names one of the lists, and
+        `exact` says for each of its profiles whether every bit must be equal.
 
-        Answer: `{unchanged: [bool], tensors: [Figures]}`; each of `Figures` is `{bytes: [int]}` for a floating tensor
-        of few elements, else `{figures: [for each profile]}`. With `remember`, what was found is kept for a second run
-        of the same call, and with `again` it is compared with that: `same` is then `equal`, `close` or `other`.
+        Answer: `{looks: [{unchanged: [bool], tensors: [Figures]}], spent: {NAME: microseconds}}`; each of `Figures` is
+        `{bytes: [int]}` for a floating tensor of few elements, else `{figures: [for each profile]}`. With `remember`,
+        the next look is at a second run of the same call, and has `again`: `same` is then `equal`, `close` or `other`.
         """
+        start = time.monotonic()
         with Mapping(request["handle"], request["nbytes"], self.device) as memory:
-            answer = self.look(memory, request)
+            mapped = time.monotonic()
+            looks = self.look_all(memory, request)
+            looked = time.monotonic()
             # The mapping ends here, and with it every tensor over it.
             del memory
-        return answer
+        end = time.monotonic()
+        parts = {"map": mapped - start, "look": looked - mapped, "unmap": end - looked}
+        return {"looks": looks, "spent": {name: int(seconds * 1e6) for name, seconds in parts.items()}}
 
-    def look(self, memory: torch.Tensor, request: dict[str, Any]) -> dict[str, Any]:
-        """Compare what lies in this memory."""
-        unchanged = [self._unchanged(memory, blob, offset) for blob, offset in request["unchanged"]]
-        tensors = [_view(memory, tensor) for tensor in request["tensors"]]
-        answer: dict[str, Any] = {"unchanged": unchanged}
-        if request["again"]:
-            answer["same"] = self._same(tensors)
-        if answer.get("same") != "equal":
-            pairs = zip(request["tensors"], tensors, strict=True)
-            self.figures = [self._figures(doc, tensor, request["profiles"]) for doc, tensor in pairs]
-        large = sum(tensor.numel() * tensor.element_size() for tensor in self.first) > LARGE
-        self.first = [tensor.clone() for tensor in tensors] if request["remember"] else []
-        if large:
+    def look_all(self, memory: torch.Tensor, request: dict[str, Any]) -> list[dict[str, Any]]:
+        """Compare what lies in this memory, call by call."""
+        first, self.first = self.first, []
+        answers = []
+        for look in request["looks"]:
+            answer, tensors = self.look(memory, look, request["profiles"][look["profiles"]], first)
+            answers.append(answer)
+            first = tensors if look["remember"] else []
+        # The second run may come in other memory.
+        self.first = [tensor.clone() for tensor in first]
+        if sum(tensor.numel() * tensor.element_size() for tensor in first) > LARGE:
             free(self.device)
-        return {**answer, "tensors": self.figures}
+        return answers
+
+    def look(
+        self,
+        memory: torch.Tensor,
+        look: dict[str, Any],
+        profiles: list[dict[str, Any]],
+        first: list[torch.Tensor],
+    ) -> tuple[dict[str, Any], list[torch.Tensor]]:
+        """Compare what one call left; `first` is what it left when it ran before. Also the tensors, which lie in
+        `memory`."""
+        unchanged = [self._unchanged(memory, blob, offset) for blob, offset in look["unchanged"]]
+        tensors = [_view(memory, tensor) for tensor in look["tensors"]]
+        answer: dict[str, Any] = {"unchanged": unchanged}
+        if look["again"]:
+            answer["same"] = _same(first, tensors)
+        if answer.get("same") != "equal":
+            pairs = zip(look["tensors"], tensors, strict=True)
+            self.figures = [self._figures(doc, tensor, profiles) for doc, tensor in pairs]
+        return {**answer, "tensors": self.figures}, tensors
 
     def _unchanged(self, memory: torch.Tensor, blob: dict[str, int], offset: int) -> bool:
         return equal_bits(memory[offset : offset + blob["nbytes"]], self.store[blob])
-
-    def _same(self, tensors: list[torch.Tensor]) -> str:
-        """How the results of two runs of one call differ."""
-        if len(tensors) != len(self.first):
-            return "other"
-        pairs = list(zip(self.first, tensors, strict=True))
-        if all(equal_bits(raw_bytes(a), raw_bytes(b)) for a, b in pairs):
-            return "equal"
-        return "close" if all(close(a, b) for a, b in pairs) else "other"
 
     def _figures(self, doc: dict[str, Any], got: torch.Tensor, profiles: list[dict[str, Any]]) -> dict[str, Any]:
         flat = got.reshape(-1)
@@ -265,6 +283,16 @@ class Keeper:
         if key not in self.references:
             self.references[key] = scan.Reference(native, float64, doc["shape"], profile["golden"], grouped)
         return self.references[key]
+
+
+def _same(first: list[torch.Tensor], second: list[torch.Tensor]) -> str:
+    """How the results of two runs of one call differ."""
+    if len(first) != len(second):
+        return "other"
+    pairs = list(zip(first, second, strict=True))
+    if all(equal_bits(raw_bytes(a), raw_bytes(b)) for a, b in pairs):
+        return "equal"
+    return "close" if all(close(a, b) for a, b in pairs) else "other"
 
 
 def free(device: str) -> None:

@@ -6,15 +6,21 @@ use crate::wire::{Failure, Loan};
 type Result<T> = std::result::Result<T, Failure>;
 
 /// Bytes of guard zone on each side of every buffer.
-const GUARD: u64 = 4096;
+pub(super) const GUARD: u64 = 4096;
 
 /// An allocation that another process may map takes whole grains: of a smaller one it would see the neighbours.
-const GRAIN: u64 = 2 << 20;
+pub(super) const GRAIN: u64 = 2 << 20;
 
 /// The byte that fills the zone before buffer `zone`, which is the one behind the buffer before it. Each zone has its
 /// own: a kernel that changes nothing would else carry one zone into another unseen.
-fn guard_byte(zone: usize) -> u8 {
+pub(super) fn guard_byte(zone: usize) -> u8 {
     0xA5u8.wrapping_add((zone as u8).wrapping_mul(0x3D))
+}
+
+/// Where buffers lie.
+pub(super) trait Places {
+    /// Of a byte of a buffer.
+    fn address(&self, buffer: usize, offset: u64) -> u64;
 }
 
 pub(super) struct Arena {
@@ -83,16 +89,6 @@ impl Arena {
         Ok(Loan { handle: self.memory.handle()?, nbytes: self.memory.size(), spans: self.spans.clone() })
     }
 
-    /// The same buffer of another arena over this one's.
-    pub(super) fn carry(&self, context: &Context, buffer: usize, from: &Self) -> Result<()> {
-        let (start, size) = from.spans[buffer];
-        self.copy(context, buffer, 0, (&from.memory, start, size))
-    }
-
-    pub(super) fn address(&self, buffer: usize, offset: u64) -> u64 {
-        self.memory.address + self.spans[buffer].0 + offset
-    }
-
     pub(super) fn size(&self, buffer: usize) -> u64 {
         self.spans[buffer].1
     }
@@ -117,5 +113,11 @@ impl Arena {
             }
         }
         Ok(None)
+    }
+}
+
+impl Places for Arena {
+    fn address(&self, buffer: usize, offset: u64) -> u64 {
+        self.memory.address + self.spans[buffer].0 + offset
     }
 }

@@ -14,7 +14,7 @@ use super::driver::REFUSED;
 use super::state::{device_identity, device_state};
 use crate::program::{Executable, Lowering};
 use crate::run::{Fault, FaultKind, Run, RunResult, SharedRun};
-use crate::wire::{Call, Content, Failure, Loan, Prepare, Request, Response, receive, send};
+use crate::wire::{Call, Content, Failure, Loan, Prepare, Request, Response, Start, receive, send};
 
 /// Times that an executor which is lost, or cannot be started, is replaced for one request.
 const RESTARTS: u32 = 3;
@@ -47,6 +47,19 @@ pub struct Prepared {
     pub digests: Vec<u64>,
     /// What events measure around a kernel that does nothing, in microseconds.
     pub nothing_us: f64,
+}
+
+/// What several runs left behind, in memory for another process to map. It stays as it is until the next request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loans {
+    /// The driver's name of the allocation.
+    pub handle: Vec<u8>,
+    /// Its size in bytes.
+    pub nbytes: u64,
+    /// For each run, start and length of each buffer.
+    pub runs: Vec<Vec<(u64, u64)>>,
+    /// And the bytes of the buffers that were asked for.
+    pub read: Vec<Vec<Vec<u8>>>,
 }
 
 /// What the last call of a block left behind.
@@ -100,13 +113,11 @@ impl CudaDevice {
         let request = Request::Run {
             program: lowering.program,
             contents,
-            handles: Vec::new(),
             poison: run.poison,
             read_back: (0..plan.buffers.len()).collect(),
-            lend: false,
         };
         match self.exchange(&request, &lowering.blobs, run.deadline)? {
-            (Response::Ran { guard, .. }, buffers) => {
+            (Response::Ran { guard }, buffers) => {
                 self.intact(guard)?;
                 Ok(RunResult { buffers, ..RunResult::default() })
             }
@@ -114,27 +125,34 @@ impl CudaDevice {
         }
     }
 
-    /// The same where data stay on the GPU. What it left behind stays until the next request; beside it come the bytes of
-    /// the buffers in `read_back`.
-    pub fn run_shared(
+    /// The same several times over, where data stay on the GPU. What the runs left behind stays until the next request;
+    /// beside it come the bytes of the buffers in `read_back`. The seed is that of the first run.
+    pub fn run_all(
         &mut self,
         plan: &Plan,
         (kernels, steps): (&[Executable<'_>], &[Executable<'_>]),
-        run: &SharedRun,
+        runs: &[SharedRun],
         read_back: &[usize],
-    ) -> Result<(Loan, Vec<Vec<u8>>), Fault> {
-        let mut lowering = Lowering::new(plan, kernels, steps, run.seed)?;
-        let contents = lowering.sources(&run.contents);
-        let request = Request::Run {
-            program: lowering.program,
-            contents,
-            handles: run.handles.clone(),
-            poison: run.poison,
-            read_back: read_back.to_vec(),
-            lend: true,
+    ) -> Result<Loans, Fault> {
+        let first = runs.first().ok_or_else(|| infrastructure("nothing to run"))?;
+        let mut lowering = Lowering::new(plan, kernels, steps, first.seed)?;
+        let mut handles = Vec::new();
+        let mut start = |run: &SharedRun| {
+            let run = run.clone().after(&mut handles);
+            Start { contents: lowering.sources(&run.contents), poison: run.poison }
         };
-        match self.exchange(&request, &lowering.blobs, run.deadline)? {
-            (Response::Ran { guard, loan: Some(loan) }, buffers) => self.intact(guard).map(|()| (loan, buffers)),
+        let starts = runs.iter().map(&mut start).collect();
+        let request = Request::RunAll { program: lowering.program, starts, handles, read_back: read_back.to_vec() };
+        match self.exchange(&request, &lowering.blobs, first.deadline)? {
+            (Response::RanAll { guard, loan, pitch, spent }, mut buffers) => {
+                tracing::debug!(?spent, "the executor ran {} times", runs.len());
+                self.intact(guard)?;
+                let rest = |at: u64| loan.spans.iter().map(|&(start, size)| (start + at * pitch, size)).collect();
+                let runs = (0..runs.len() as u64).map(rest).collect::<Vec<_>>();
+                let mut take = || buffers.drain(..read_back.len().min(buffers.len())).collect();
+                let read = runs.iter().map(|_| take()).collect();
+                Ok(Loans { handle: loan.handle, nbytes: loan.nbytes, runs, read })
+            }
             _ => Err(confused()),
         }
     }
@@ -284,7 +302,9 @@ impl CudaDevice {
         let mut losses = 0;
         loop {
             let fresh = self.process.is_none();
+            let start = Instant::now();
             let answer = self.executor().and_then(|executor| executor.ask(request, blobs, deadline));
+            tracing::debug!(micros = start.elapsed().as_micros(), what = request.name(), "asked the executor");
             let fault = match answer {
                 Ok((Response::Failed(failure), _)) => fault(failure),
                 Ok(answer) => return Ok(answer),

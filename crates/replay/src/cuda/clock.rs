@@ -1,6 +1,6 @@
 //! The device's clock: a program recorded as a graph, and timed on inputs that are put back before each call.
 
-use super::arena::Arena;
+use super::arena::{Arena, Places};
 use super::driver::{Context, Event, Graph, Memory};
 use super::kernels::{Kernel, Modules};
 use crate::program::{DIGEST_BLOCK, Loadable, Op, Program};

@@ -3,11 +3,12 @@
 use std::io::{BufReader, BufWriter, Read, Write};
 
 use super::arena::Arena;
+use super::batch::{Batch, Spent};
 use super::clock::{Clock, FirstCalls, copy_rate};
-use super::driver::{Context, Memory};
+use super::driver::Context;
 use super::kernels::{Kernel, Modules};
 use crate::program::{Op, Program};
-use crate::wire::{Content, Failure, Request, Response, receive, send};
+use crate::wire::{Content, Failure, Request, Response, Start, receive, send};
 
 type Result<T> = std::result::Result<T, Failure>;
 
@@ -43,8 +44,8 @@ struct Executor {
     clock: Option<Clock>,
     /// What events measure around a kernel that does nothing: once for all programs, so that it is the same for all.
     nothing_us: Option<f64>,
-    /// What the last run left behind, if somebody is to look at it.
-    kept: Option<Arena>,
+    /// What the last runs left behind, for somebody to look at.
+    kept: Option<Batch>,
 }
 
 impl Executor {
@@ -60,10 +61,14 @@ impl Executor {
 
     fn answer(&mut self, request: Request, blobs: &[Vec<u8>]) -> Result<(Response, Vec<Vec<u8>>)> {
         match request {
-            Request::Run { program, contents, handles, poison, read_back, lend } => {
+            Request::Run { program, contents, poison, read_back } => {
+                (self.clock, self.kept) = (None, None);
+                let arena = self.filled(&program, &contents, blobs, poison)?;
+                self.run(&program, &arena, &read_back, blobs)
+            }
+            Request::RunAll { program, starts, handles, read_back } => {
                 self.clock = None;
-                let arena = self.filled(&program, &contents, (&handles, blobs), poison)?;
-                self.run(&program, arena, (&read_back, lend), blobs)
+                self.run_all(&program, &starts, (&handles, blobs), &read_back)
             }
             Request::Forget => {
                 (self.clock, self.kept) = (None, None);
@@ -99,56 +104,65 @@ impl Executor {
         }
     }
 
-    /// Memory for a program with its first contents. What was mapped for it and what was kept is gone afterwards, so that
-    /// no launch reaches it.
-    fn filled(
-        &mut self,
-        program: &Program,
-        contents: &[Option<Content>],
-        (handles, blobs): (&[Vec<u8>], &[Vec<u8>]),
-        poison: u8,
-    ) -> Result<Arena> {
-        if !contents.iter().any(|content| matches!(content, Some(Content::Kept))) {
-            self.kept = None;
-        }
+    /// Memory for a program with its first contents.
+    fn filled(&self, program: &Program, contents: &[Option<Content>], blobs: &[Vec<u8>], poison: u8) -> Result<Arena> {
         let arena = Arena::new(&self.context, &program.buffers, poison)?;
-        let mapped = handles.iter().map(|handle| Memory::map(handle)).collect::<Result<Vec<_>>>()?;
         for (buffer, content) in contents.iter().enumerate() {
             match content.filter(|_| arena.size(buffer) > 0) {
                 None => {}
                 Some(Content::Blob(blob)) => arena.upload(buffer, 0, &blobs[blob])?,
-                Some(Content::Mapped { handle, offset }) => {
-                    arena.copy(&self.context, buffer, 0, (&mapped[handle], offset, arena.size(buffer)))?;
-                }
-                Some(Content::Kept) => {
-                    let lost = || Failure { code: "NOT_KEPT".into(), what: "nothing was kept".into(), line: None };
-                    arena.carry(&self.context, buffer, self.kept.as_ref().ok_or_else(lost)?)?;
+                Some(Content::Mapped { .. } | Content::Kept) => {
+                    let what = "a run by itself starts from blobs".into();
+                    return Err(Failure { code: "NO_BLOB".into(), what, line: None });
                 }
             }
         }
         self.context.synchronize()?;
-        self.kept = None;
         Ok(arena)
     }
 
     fn run(
         &mut self,
         program: &Program,
-        arena: Arena,
-        (read_back, lend): (&[usize], bool),
+        arena: &Arena,
+        read_back: &[usize],
         blobs: &[Vec<u8>],
     ) -> Result<(Response, Vec<Vec<u8>>)> {
         let kernels = Kernel::load_all(&self.context, &mut self.modules, program, blobs)?;
         self.context.synchronize()?;
         for op in &program.ops {
-            self.execute(op, &arena, &kernels, blobs)?;
+            self.execute(op, arena, &kernels, blobs)?;
         }
         self.context.synchronize()?;
         let guard = arena.broken_guard()?;
         let buffers = read_back.iter().map(|&buffer| arena.download(buffer)).collect::<Result<_>>()?;
-        let loan = lend.then(|| arena.loan()).transpose()?;
-        self.kept = lend.then_some(arena);
-        Ok((Response::Ran { guard, loan }, buffers))
+        Ok((Response::Ran { guard }, buffers))
+    }
+
+    /// What was mapped and what was kept is gone before the first launch, so that none reaches it.
+    fn run_all(
+        &mut self,
+        program: &Program,
+        starts: &[Start],
+        (handles, blobs): (&[Vec<u8>], &[Vec<u8>]),
+        read_back: &[usize],
+    ) -> Result<(Response, Vec<Vec<u8>>)> {
+        let mut spent = Spent::new();
+        let batch = Batch::filled(&self.context, program, starts, (handles, blobs), self.kept.take())?;
+        spent.on("fill");
+        let kernels = Kernel::load_all(&self.context, &mut self.modules, program, blobs)?;
+        self.context.synchronize()?;
+        spent.on("load");
+        batch.play(&self.context, program, starts, (&kernels, blobs))?;
+        spent.on("play");
+        let guard = batch.broken_guard(&self.context)?;
+        spent.on("guard");
+        let places = (0..starts.len()).flat_map(|run| read_back.iter().map(move |&buffer| (run, buffer)));
+        let buffers = places.map(|(run, buffer)| batch.download(run, buffer)).collect::<Result<_>>()?;
+        spent.on("read");
+        let response = Response::RanAll { guard, loan: batch.loan()?, pitch: batch.pitch, spent: spent.parts };
+        self.kept = Some(batch);
+        Ok((response, buffers))
     }
 
     /// Runs one operation; a launch is waited for, so that a fault names its line.

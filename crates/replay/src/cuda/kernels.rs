@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::arena::Arena;
+use super::arena::Places;
 use super::driver::{Context, Function, Memory, Shape, tensor_map};
 use crate::program::{Loadable, Op, Program, Slot};
 use crate::wire::Failure;
@@ -74,7 +74,7 @@ impl Kernel {
     }
 
     /// Puts a launch into the context's stream.
-    pub(super) fn launch(&self, context: &Context, grid: [u32; 3], params: &[Slot], arena: &Arena) -> Result<()> {
+    pub(super) fn launch(&self, context: &Context, grid: [u32; 3], params: &[Slot], arena: &impl Places) -> Result<()> {
         let values = params
             .iter()
             .map(|slot| match slot {

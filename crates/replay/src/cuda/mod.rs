@@ -1,6 +1,7 @@
 //! The CUDA side: a process per GPU that runs and times programs ([`executor`]), and its client.
 
 mod arena;
+mod batch;
 mod client;
 mod clock;
 mod driver;
@@ -8,6 +9,6 @@ mod executor;
 mod kernels;
 mod state;
 
-pub use client::{Block, CudaDevice, Prepared, Results};
+pub use client::{Block, CudaDevice, Loans, Prepared, Results};
 pub use driver::{DeviceInfo, devices};
 pub use executor::serve;

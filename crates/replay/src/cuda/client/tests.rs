@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::program::Program;
-use crate::wire::Content;
+use crate::wire::{Content, Start};
 
 /// Names the folder with the script, one word a line, each taken by one request of whatever process; none left: `ok`.
 const FOLDER: &str = "TILEWRIGHT_FAKE_EXECUTOR";
@@ -31,8 +31,8 @@ fn fake_executor() {
             "hang" => loop {
                 std::thread::park();
             },
-            "guard" => Response::Ran { guard: Some(0), loan: None },
-            "ok" => Response::Ran { guard: None, loan: None },
+            "guard" => Response::Ran { guard: Some(0) },
+            "ok" => Response::Ran { guard: None },
             code => failed(code),
         };
         let last = matches!(response, Response::Failed(_));
@@ -75,10 +75,10 @@ fn device(script: &[&str]) -> (CudaDevice, std::path::PathBuf) {
 fn ask(device: &mut CudaDevice, content: u8, seconds: u64) -> Result<Option<usize>, Fault> {
     let program = Program { buffers: vec![1], kernels: Vec::new(), ops: Vec::new() };
     let contents = vec![Some(Content::Blob(0))];
-    let request = Request::Run { program, contents, handles: Vec::new(), poison: 0, read_back: vec![0], lend: false };
+    let request = Request::Run { program, contents, poison: 0, read_back: vec![0] };
     let deadline = Instant::now() + Duration::from_secs(seconds);
     match device.exchange(&request, &[vec![content]], Some(deadline))? {
-        (Response::Ran { guard, .. }, blobs) => {
+        (Response::Ran { guard }, blobs) => {
             assert_eq!(blobs, [vec![content]]);
             Ok(guard)
         }
@@ -124,9 +124,8 @@ fn who_needs_what_was_kept_begins_anew() {
     let (mut device, _) = device(&["ok", "die", "ok"]);
     assert_eq!(ask(&mut device, 1, 60), Ok(None));
     let program = Program { buffers: vec![1], kernels: Vec::new(), ops: Vec::new() };
-    let contents = vec![Some(Content::Kept)];
-    let (handles, read_back) = (Vec::new(), Vec::new());
-    let request = Request::Run { program, contents, handles, poison: 0, read_back, lend: true };
+    let starts = vec![Start { contents: vec![Some(Content::Kept)], poison: 0 }];
+    let request = Request::RunAll { program, starts, handles: Vec::new(), read_back: Vec::new() };
     assert_eq!(device.exchange(&request, &[], None).unwrap_err().kind, FaultKind::Lost);
     assert_eq!(ask(&mut device, 2, 60), Ok(None));
 }

@@ -7,7 +7,8 @@ cannot be used), `too-large`, `no-device` or `unsupported`.
 
 The default case has `trials` trials: fresh weights, then two calls on the same module with fresh inputs each, so that
 state carries. Each other case has as many on a GPU, and one on a CPU. With `regimes`, the default case has one more
-trial of one call for each value regime that says something: where the reference stays finite and agrees with its float64 run.
+trial of one call for each value regime that says something: where the reference stays finite and agrees with its
+float64 run.
 
 A reference that draws random numbers gives, per trial, 16 calls on equal inputs under different forward seeds
 (their input blobs are the same bytes of the file), and neither float64 results nor regimes: outputs are samples.

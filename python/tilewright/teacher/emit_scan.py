@@ -1,4 +1,4 @@
-"""Running sums and products."""
+"""Running sums, products, extremes and log-sum-exps."""
 
 from __future__ import annotations
 
@@ -11,6 +11,69 @@ from tilewright.teacher.ir import Scan
 from tilewright.teacher.sizes import Sizes
 from tilewright.teacher.writer import TL, Arg, Space, Writer, compute_dtype
 
+NEUTRAL = {"cumsum": "sum", "cumprod": "prod", "logcumsumexp": "max", "cummax": "max", "cummin": "min"}
+
+
+class Running:
+    """What a scan keeps, and how it is combined: one number, or the best one and its place."""
+
+    def __init__(self, w: Writer, node: Scan) -> None:
+        self.w, self.kind = w, node.kind
+        self.dtype = compute_dtype(node.term.dtype)
+        self.neutral = identity(NEUTRAL[node.kind], self.dtype)
+        self.placed = node.kind in ("cummax", "cummin")
+        self.helper = {"logcumsumexp": "log_add", "cummax": "later_max", "cummin": "later_min"}.get(node.kind, "")
+        if self.helper:
+            w.helpers.add(self.helper)
+        w.libdevice |= node.kind == "logcumsumexp"
+        w.names |= {"carry", "place", "scanned", "scanned_at", "lane_last"}
+
+    def start(self, shape: str) -> None:
+        """The carry: a scalar for rows, a lane for each line otherwise."""
+        w = self.w
+        if shape:
+            w.line(f"carry = tl.full({shape}, {self.neutral}, {TL[self.dtype]})")
+        else:
+            w.line(f"carry = tl.sum(tl.full((1,), {self.neutral}, {TL[self.dtype]}), axis=0)")
+        if self.placed:
+            w.line(f"place = tl.zeros({shape}, tl.int64)" if shape else "place = tl.program_id(0).to(tl.int64) * 0")
+
+    def combine(self, before: str, value: str) -> str:
+        if self.kind == "cumsum":
+            return f"{before} + {value}"
+        return f"{before} * {value}" if self.kind == "cumprod" else f"{self.helper}({before}, {value})"
+
+    def block(self, text: str, block: str) -> None:
+        """The running results of one block of a row, with what came before; the carry for the next."""
+        w = self.w
+        last = f"tl.arange(0, {block}) == {block} - 1"
+        if self.placed:
+            w.line(f"scanned, scanned_at = tl.associative_scan(({text}, col.to(tl.int64)), 0, {self.helper})")
+            w.line(f"scanned, scanned_at = {self.helper}(carry, place, scanned, scanned_at)")
+            w.line(f"lane_last = {last}")
+            fold = "max" if self.kind == "cummax" else "min"
+            w.line(f"carry = tl.{fold}(tl.where(lane_last, scanned, {self.neutral}), axis=0)")
+            w.line("place = tl.sum(tl.where(lane_last, scanned_at, 0), axis=0)")
+        elif self.kind == "logcumsumexp":
+            w.line(f"scanned = log_add(carry, tl.associative_scan({text}, 0, log_add))")
+            w.line(f"carry = tl.max(tl.where({last}, scanned, {self.neutral}), axis=0)")
+        else:
+            w.line(f"scanned = {self.combine(f'tl.{self.kind}({text}, axis=0)', 'carry')}")
+
+    def advance(self, text: str, block: str) -> None:
+        """The carry of sums and products, after the block's results are stored."""
+        if self.kind == "cumsum":
+            self.w.line(f"carry += tl.sum({text}, axis=0)")
+        elif self.kind == "cumprod":
+            self.w.line(f"carry = tl.sum(tl.where(tl.arange(0, {block}) == {block} - 1, scanned, 0), axis=0)")
+
+    def step(self, text: str) -> None:
+        """One element a lane."""
+        if self.placed:
+            self.w.line(f"carry, place = {self.helper}(carry, place, {text}, step)")
+        else:
+            self.w.line(f"carry = {self.combine('carry', text)}")
+
 
 def emit_scan(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
     """Along the last dimension in blocks with a carry; along another one, a lane for each line."""
@@ -21,50 +84,51 @@ def emit_scan(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
     w = Writer(table, static=len(layout.x) > 1 or len(layout.r) > 1)
     w.place = lambda lin, view, space: layout.place(lin, view.axes, "full")
     w.counts(node.terms())
+    running = Running(w, node)
     rows = table.product(s for _, s in layout.x)
     length = w.size(table.product(s for _, s in layout.r))
     last = not layout.x or not layout.r or layout.r[-1][0] > layout.x[-1][0]
     index: dict[int, str] = {}
     row = w.name("row")
     offset = layout.merged(layout.contiguous())
-    dtype = compute_dtype(node.term.dtype)
-    neutral = identity("sum" if node.kind == "cumsum" else "prod", dtype)
-    sign = "+" if node.kind == "cumsum" else "*"
+
+    def store_all(space: Space, *texts: str) -> None:
+        for value, text in zip(node.outs, texts, strict=False):
+            if value in group.stored:
+                store(w, value, w.lin(offset, space.index), text, "mask")
+
     if last:
         longest = max(table.of(table.product(s for _, s in layout.r)))
         block = w.constexpr("BLOCK", str(min(4096, max(16, 1 << (longest - 1).bit_length()))))
         w.line(f"{row} = tl.program_id(0).to(tl.int64)")
         decode(w, layout.x, row, axis_name, index)
-        w.names |= {"carry", "col", "mask", "scanned"}
-        w.line(f"carry = tl.sum(tl.full((1,), {neutral}, {TL[dtype]}), axis=0)")
+        w.names |= {"col", "mask"}
+        running.start("")
         with w.block(f"for start in range(0, {length}, {block}):"):
             w.line(f"col = start + tl.arange(0, {block})")
             w.line(f"mask = col < {length}")
             space = Space(dict(index), "mask")
             decode(w, layout.r, "col", axis_name, space.index)
-            text = w.term(node.term, space, neutral)
+            text = w.term(node.term, space, running.neutral)
             if not isinstance(node.term, ir.Read) or node.term.view.guards:
-                text = w.assign("value", f"tl.where(mask, {text}, {neutral})")
-            w.line(f"scanned = tl.{node.kind}({text}, axis=0) {sign} carry")
-            store(w, node.outs[0], w.lin(offset, space.index), "scanned", "mask")
-            if sign == "+":
-                w.line(f"carry += tl.sum({text}, axis=0)")
-            else:
-                w.line(f"carry = tl.sum(tl.where(tl.arange(0, {block}) == {block} - 1, scanned, 0.0), axis=0)")
+                text = w.assign("value", f"tl.where(mask, {text}, {running.neutral})")
+            running.block(text, block)
+            store_all(space, "scanned", "scanned_at")
+            running.advance(text, block)
         grid = f"({sizes.text(rows)},)"
     else:
         block = w.constexpr("BLOCK", "128")
         total = w.name("rows")
         w.args.append(Arg(total, rows, "size"))
         w.line(f"{row} = tl.program_id(0).to(tl.int64) * {block} + tl.arange(0, {block})")
-        w.names |= {"mask", "carry", "step"}
+        w.names |= {"mask", "step"}
         w.line(f"mask = {row} < {total}")
         decode(w, layout.x, row, axis_name, index)
-        w.line(f"carry = tl.full(({block},), {neutral}, {TL[dtype]})")
+        running.start(f"({block},)")
         with w.block(f"for step in range({length}):"):
             space = Space(dict(index), "mask")
             decode(w, layout.r, "step", axis_name, space.index)
-            w.line(f"carry = carry {sign} {w.term(node.term, space)}")
-            store(w, node.outs[0], w.lin(offset, space.index), "carry", "mask")
+            running.step(w.term(node.term, space))
+            store_all(space, "carry", "place")
         grid = f"(triton.cdiv({sizes.text(rows)}, 128),)"
     return finish(w, group, grid, f"{node.label}: {'blocks of a row with a carry' if last else 'one line a lane'}.")

@@ -45,6 +45,10 @@ def emit(group: Group, table: Sizes, options: dict[str, Any]) -> list[Launch]:
         from tilewright.teacher.emit_scatter import emit_scatter_add
 
         return emit_scatter_add(group, table)
+    if node.kind == "sort":
+        from tilewright.teacher.emit_sort import emit_sort
+
+        return [emit_sort(group, table)]
     raise Unsupported(f"no template {node.kind}")
 
 

@@ -240,7 +240,7 @@ class Grouper:
         return dims_of(group, nodes, self.sizes)
 
 
-EPILOGUE_FREE = {"recurrent", "scatter_add"}
+EPILOGUE_FREE = {"recurrent", "scatter_add", "sort"}
 
 
 class Misfit(Exception):

@@ -29,6 +29,21 @@ HELPERS = {
         '@triton.jit\ndef floor_mod(a, b):\n    """a % b with the sign of b, as in Python."""\n'
         "    rest = a % b\n    return tl.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)"
     ),
+    "log_add": (
+        '@triton.jit\ndef log_add(a, b):\n    """log(exp(a) + exp(b)); equal infinities stay what they are."""\n'
+        "    gap = tl.where(a == b, 0.0, tl.minimum(a, b) - tl.maximum(a, b))\n"
+        "    return tl.maximum(a, b) + libdevice.log1p(tl.exp(gap))"
+    ),
+    "later_max": (
+        "@triton.jit\ndef later_max(best, at, value, here):\n"
+        '    """The larger one and its place; the later of equal ones."""\n'
+        "    take = value >= best\n    return tl.where(take, value, best), tl.where(take, here, at)"
+    ),
+    "later_min": (
+        "@triton.jit\ndef later_min(best, at, value, here):\n"
+        '    """The smaller one and its place; the later of equal ones."""\n'
+        "    take = value <= best\n    return tl.where(take, value, best), tl.where(take, here, at)"
+    ),
 }
 
 

@@ -483,7 +483,8 @@ class Template(Node):
 
 @dataclass(eq=False)
 class Scan(Node):
-    """A running total along one dimension of `shape`. Kinds: cumsum, cumprod."""
+    """A running total along one dimension of `shape`. Kinds: cumsum, cumprod, logcumsumexp; cummax and cummin, which
+    have places too."""
 
     kind: str = ""
     term: Term = None  # type: ignore[assignment]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from tilewright.teacher import ir
 from tilewright.teacher.capture import Problem
 from tilewright.teacher.ir import Const, Gather, Lazy, NotAffine, Op, Pointwise, Read, Reduce, Value, View
-from tilewright.teacher.sizes import Size, Sizes, Unsupported
+from tilewright.teacher.sizes import Size, Sizes, Unsupported, atomic
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,13 @@ class Lowering:
             for exponent in (0.5, -0.5, -1.0):
                 if all(n > 0 and abs(n**exponent - v) <= 1e-9 * abs(v) for n, v in zip(names, values, strict=True)):
                     return HostNumber(f"{host} ** {exponent}")
+        for exponent in (0.5, -0.5, -1.0):
+            roots = tuple(round(v ** (1 / exponent)) if v > 0 else 0 for v in values)
+            if all(n and abs(n**exponent - v) <= 1e-9 * v for n, v in zip(roots, values, strict=True)):
+                try:
+                    return HostNumber(f"{atomic(self.sizes.find(roots))} ** {exponent}")
+                except Unsupported:
+                    continue
         return None
 
     def plain(self, value: Any, what: str) -> Any:
@@ -400,6 +408,8 @@ class Lowering:
         """One operation."""
         node = row[0]
         if node.target is operator.getitem:
+            if args[0][args[1]] is None and node.users:
+                raise Unsupported(f"result {args[1]} of {base_name(row[0].args[0].target)}")
             return args[0][args[1]]
         name = base_name(node.target)
         if name in ("_set_grad_enabled", "_assert_tensor_metadata", "sym_constrain_range"):
@@ -415,8 +425,8 @@ class Lowering:
         )
         if in_place:
             functional = name[:-1]
-        rule = RULES.get(name) or RULES.get(functional)
-        result = rule(self, *args, **kwargs) if rule is not None else self.decompose(row, args, kwargs)
+        rule = rule_of(node.target, name, functional)
+        result = self.apply(rule, node.target, args, kwargs) if rule else self.decompose(row, args, kwargs)
         if name in SHAPE_ONLY:
             return result
         if in_place:
@@ -427,6 +437,14 @@ class Lowering:
             return result
         self.check(result)
         return self.settle(node, result)
+
+    def apply(self, rule: Rule, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """A rule on the arguments of an operation; one that it has no place for is not for it to leave out."""
+        try:
+            inspect.signature(rule).bind(self, *args, **kwargs)
+        except TypeError as error:
+            raise Unsupported(f"{target} with these arguments: {error}") from None
+        return rule(self, *args, **kwargs)
 
     def settle(self, node: FxNode, result: Any) -> Any:
         """Puts a value that is used more than once into memory, if computing it takes more than a read."""
@@ -469,11 +487,13 @@ class Lowering:
     env: dict[FxNode, Any]
 
     def check(self, result: Any) -> None:
-        """The shapes worked out by formula must be those of the trace."""
+        """The shapes and dtypes worked out must be those of the trace."""
         results = result if isinstance(result, list | tuple) else [result]
         for k, one in enumerate(results):
             metas = [m[k] if isinstance(m, list | tuple) else m for m in self.meta]
             if isinstance(one, Lazy) and isinstance(metas[0], torch.Tensor):
+                if one.dtype != metas[0].dtype:
+                    raise Unsupported(f"{self.label}: {one.dtype} worked out, {metas[0].dtype} traced")
                 for i, meta in enumerate(metas):
                     shape = tuple(self.sizes.of(s)[i] for s in one.shape)
                     if shape != tuple(meta.shape):
@@ -505,6 +525,8 @@ class Diverging(Exception):
 
 
 SHAPE_ONLY = {"sym_size"}
+PRIMS = {"convert_element_type"}
+"""Operations of `prims` that have a rule; that library gives other arguments to many of ATen's names."""
 
 
 def even_args(row: tuple[FxNode, ...]) -> list[tuple[Any, ...]]:
@@ -533,6 +555,13 @@ def base_name(target: Any) -> str:
     )
 
 
+def rule_of(target: Any, *names: str) -> Rule | None:
+    """The rule of an operation, under the first of these names that has one. Other libraries reuse ATen's names."""
+    if getattr(target, "namespace", "aten") != "aten" and names[0] not in PRIMS:
+        return None
+    return next((RULES[name] for name in names if name in RULES), None)
+
+
 def uses(node: FxNode) -> int:
     """How many operations use a result, looking through views."""
     total = 0
@@ -546,7 +575,7 @@ def uses(node: FxNode) -> int:
 
 def decomposed(node: FxNode) -> Any:
     """The graph of one operation in terms of core operations, or one level of its own definition."""
-    from torch._decomp import core_aten_decompositions, get_decompositions
+    from torch._decomp import core_aten_decompositions, decomposition_table, get_decompositions
 
     def meta(value: Any) -> Any:
         return value.meta["val"] if isinstance(value, FxNode) else value
@@ -559,6 +588,8 @@ def decomposed(node: FxNode) -> Any:
     extra = getattr(torch.ops.aten, "binary_cross_entropy_with_logits", None)
     if extra is not None:
         table.update(get_decompositions([extra, torch.ops.aten.binary_cross_entropy]))
+    if node.target in decomposition_table:
+        table.setdefault(node.target, decomposition_table[node.target])
     for kept in list(table):
         name = base_name(kept)
         if name in RULES and name != base_name(node.target):
@@ -599,4 +630,12 @@ def gather(lowering: Lowering, value: Value, index: Sequence[Lazy]) -> Lazy:
 
 def load_rules() -> None:
     """Imports the modules that register rules."""
-    from tilewright.teacher import ops_pointwise, ops_recurrent, ops_reduce, ops_scatter, ops_template, ops_view  # noqa: F401
+    from tilewright.teacher import (  # noqa: F401
+        ops_order,
+        ops_pointwise,
+        ops_recurrent,
+        ops_reduce,
+        ops_scatter,
+        ops_template,
+        ops_view,
+    )

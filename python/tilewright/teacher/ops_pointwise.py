@@ -102,6 +102,8 @@ def add(lowering: Lowering, a: Any, b: Any, alpha: Any = 1) -> Lazy:
     if lowering.label == "rsub":
         a, b = b, a
     a, b = lowering.cast(a, dtype), lowering.cast(b, dtype)
+    if dtype == torch.bool:
+        return lowering.op("or", dtype, a, b)
     if alpha != 1:
         b = lowering.op("mul", dtype, b, lowering.const(alpha, dtype))
     return lowering.op("add" if lowering.label == "add" else "sub", dtype, a, b)
@@ -244,9 +246,7 @@ def relu(lowering: Lowering, x: Any) -> Lazy:
 
 
 @lowers("relu6", "hardtanh", "clamp", "clamp_min", "clamp_max", "clip")
-def clamp(lowering: Lowering, x: Any, low: Any = None, high: Any = None, **names: Any) -> Lazy:
-    low, high = names.get("min", low), names.get("max", high)
-    low, high = names.get("min_val", low), names.get("max_val", high)
+def clamp(lowering: Lowering, x: Any, low: Any = None, high: Any = None) -> Lazy:
     label = lowering.label
     if label == "relu6":
         low, high = 0.0, 6.0
@@ -299,6 +299,18 @@ def elu(lowering: Lowering, x: Any, alpha: Any = 1.0, scale: Any = 1.0, input_sc
 def leaky_relu(lowering: Lowering, x: Any, slope: Any = 0.01) -> Lazy:
     c = Calculator(lowering, x)
     return lowering.op("where", c.dtype, c("gt", c.x, 0.0), c.x, c("mul", c.x, slope), hint="leaky_relu")
+
+
+@lowers("rrelu", "rrelu_with_noise")
+def rrelu(lowering: Lowering, x: Any, *args: Any, **_: Any) -> Lazy:
+    """In evaluation mode the slope is the middle of its range."""
+    if lowering.label == "rrelu_with_noise":
+        args = args[1:]
+    low, high, training = (*args[:3], *(1 / 8, 1 / 3, False)[len(args[:3]) :])
+    if training:
+        raise Unsupported("rrelu in training mode")
+    c = Calculator(lowering, x)
+    return lowering.op("where", c.dtype, c("ge", c.x, 0.0), c.x, c("mul", c.x, (low + high) / 2), hint="rrelu")
 
 
 @lowers("prelu", "_prelu_kernel")
@@ -380,6 +392,8 @@ def xlogy(lowering: Lowering, a: Any, b: Any) -> Lazy:
 @lowers("isnan", "isinf", "isfinite")
 def is_special(lowering: Lowering, x: Any) -> Lazy:
     x = lowering.lazy(x)
+    if not x.dtype.is_floating_point:
+        return lowering.const(lowering.label == "isfinite", torch.bool, x.shape)
     if lowering.label == "isnan":
         return lowering.op("ne", torch.bool, x, x)
     infinite = lowering.op("eq", torch.bool, lowering.op("abs", x.dtype, x), lowering.const(math.inf, x.dtype))
@@ -396,7 +410,7 @@ def heaviside(lowering: Lowering, x: Any, values: Any) -> Lazy:
     return lowering.op("where", c.dtype, c("eq", c.x, 0.0), values, step)
 
 
-@lowers("to", "_to_copy", "type_as", "float", "half", "double", "_autocast_to_full_precision", "convert_element_type")
+@lowers("to", "_to_copy", "type_as", "_autocast_to_full_precision", "convert_element_type")
 def to(lowering: Lowering, x: Any, *args: Any, **kwargs: Any) -> Lazy:
     return lowering.cast(x, out_dtype(lowering))
 
@@ -406,7 +420,7 @@ def same(lowering: Lowering, x: Any, *args: Any, **kwargs: Any) -> Lazy:
     return Lazy(x.term, x.shape) if lowering.label == "clone" else x
 
 
-@lowers("dropout", "feature_dropout", "alpha_dropout", "native_dropout")
+@lowers("dropout", "feature_dropout", "alpha_dropout")
 def dropout(lowering: Lowering, x: Lazy, p: Any, train: bool) -> Lazy:
     if not train or p == 0:
         return x
@@ -432,11 +446,13 @@ def uniform(lowering: Lowering, shape: Any) -> Lazy:
 
 
 @lowers("rand", "rand_like", "bernoulli", "randn", "randn_like")
-def random(lowering: Lowering, x: Any, *args: Any, **kwargs: Any) -> Lazy:
+def random(lowering: Lowering, x: Any, p: Any = None, *, generator: Any = None, **_: Any) -> Lazy:
+    if generator is not None:
+        raise Unsupported(f"{lowering.label} from a generator of its own")
     if lowering.label == "rand":
-        return uniform(lowering, x)
+        return lowering.cast(uniform(lowering, x), out_dtype(lowering))
     if lowering.label == "rand_like":
-        return lowering.cast(uniform(lowering, x.shape), x.dtype)
+        return lowering.cast(uniform(lowering, x.shape), out_dtype(lowering))
     if lowering.label in ("randn", "randn_like"):
         shape = x if lowering.label == "randn" else x.shape
         c = Calculator(lowering, uniform(lowering, shape), torch.float32)
@@ -444,9 +460,13 @@ def random(lowering: Lowering, x: Any, *args: Any, **kwargs: Any) -> Lazy:
         radius = c("sqrt", c("mul", c("log", c("sub", 1.0, c.x)), -2.0))
         angle = c("mul", uniform(lowering, shape), 2.0 * math.pi)
         return lowering.cast(c("mul", radius, c("cos", angle)), out_dtype(lowering))
-    p = args[0] if args else x
-    below = lowering.op("lt", torch.bool, uniform(lowering, x.shape), p)
+    below = lowering.op("lt", torch.bool, uniform(lowering, x.shape), x if p is None else p)
     return lowering.cast(below, out_dtype(lowering))
+
+
+@lowers("bernoulli_")
+def bernoulli_in_place(lowering: Lowering, x: Lazy, p: Any = 0.5, *, generator: Any = None) -> Lazy:
+    return random(lowering, x, p, generator=generator)
 
 
 FILLS = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1}

@@ -29,7 +29,7 @@ def recurrent(
 ) -> Any:
     """Layers of either direction over a padded sequence."""
     kind = lowering.label
-    if not isinstance(batch_first, bool):
+    if not isinstance(biases, bool):
         raise Unsupported(f"{kind} of packed sequences")
     if dropout and train and layers > 1:
         raise Unsupported(f"{kind} with dropout between layers")

@@ -38,8 +38,9 @@ def total(lowering: Lowering, x: Lazy, dim: Any = None, keepdim: bool = False, d
     if isinstance(dim, torch.dtype):
         dim = None
     dims, label, result = dims_of(x, dim), lowering.label, out_dtype(lowering)
-    x = lowering.cast(x, result if x.dtype.is_floating_point is False else x.dtype)
     wide = accumulated(result) if result.is_floating_point else result
+    if not x.dtype.is_floating_point or wide != torch.float32:
+        x = lowering.cast(x, wide)
     out = lowering.reduce("sum", x, dims, wide, keepdim, label)
     if label == "mean":
         out = lowering.op("div", wide, out, count(lowering, x, dims), hint="mean")
@@ -47,7 +48,7 @@ def total(lowering: Lowering, x: Lazy, dim: Any = None, keepdim: bool = False, d
 
 
 @lowers("amax", "amin", "max", "min", "prod", "any", "all", "argmax", "argmin")
-def extreme(lowering: Lowering, x: Lazy, dim: Any = None, keepdim: Any = False, **_: Any) -> Any:
+def extreme(lowering: Lowering, x: Lazy, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     label = lowering.label
     if label in ("max", "min") and isinstance(dim, Lazy):
         return Calculator(lowering, x)("maximum" if label == "max" else "minimum", lowering.lazy(x), dim)
@@ -62,10 +63,12 @@ def extreme(lowering: Lowering, x: Lazy, dim: Any = None, keepdim: Any = False, 
     if kind in ("any", "all"):
         x = lowering.op("ne", torch.bool, x, lowering.const(0, x.dtype)) if x.dtype != torch.bool else x
     result = torch.int64 if kind.startswith("arg") else out_dtype(lowering)
+    if kind == "prod":
+        x = lowering.cast(x, result)
     if kind.startswith("arg") and len(dims) > 1:
         shape = (lowering.sizes.product(x.shape),)
         x, dims = reshape_to(lowering, lowering.share(x), shape), [0]
-    return lowering.reduce(kind, x, dims, result, keepdim is True)
+    return lowering.reduce(kind, x, dims, result, keepdim)
 
 
 def moments(lowering: Lowering, x: Lazy, dims: list[int]) -> tuple[Lazy, Lazy]:
@@ -198,7 +201,7 @@ def instance_norm(
     return lowering.cast(affine(lowering, out, *split), out_dtype(lowering))
 
 
-@lowers("batch_norm", "_native_batch_norm_legit", "cudnn_batch_norm")
+@lowers("batch_norm")
 def batch_norm(
     lowering: Lowering,
     x: Lazy,
@@ -234,10 +237,10 @@ def batch_norm(
     return lowering.cast(affine(lowering, out, *split), out_dtype(lowering))
 
 
-@lowers("softmax", "_softmax", "log_softmax", "_log_softmax", "softmin")
-def softmax(lowering: Lowering, x: Lazy, dim: int, *_: Any, **__: Any) -> Lazy:
+@lowers("softmax", "_softmax", "log_softmax", "_log_softmax")
+def softmax(lowering: Lowering, x: Lazy, dim: int, dtype: Any = None) -> Lazy:
     label = lowering.label
-    c = Calculator(lowering, lowering.share(x), accumulated(x.dtype))
+    c = Calculator(lowering, lowering.share(x), accumulated(out_dtype(lowering)))
     top = lowering.reduce("max", c.x, [dim], c.dtype, keepdim=True)
     shifted = c("sub", c.x, top, hint="shifted")
     weights = c("exp", shifted, hint="weights")
@@ -264,15 +267,15 @@ def logsumexp(lowering: Lowering, x: Lazy, dim: Any, keepdim: bool = False) -> L
 
 @lowers("linalg_vector_norm", "norm", "linalg_norm", "frobenius_norm")
 def vector_norm(
-    lowering: Lowering, x: Lazy, order: Any = 2, dim: Any = None, keepdim: bool = False, **kwargs: Any
+    lowering: Lowering, x: Lazy, order: Any = None, dim: Any = None, keepdim: bool = False, dtype: Any = None
 ) -> Lazy:
     if lowering.label == "frobenius_norm":
-        order, dim, keepdim = 2, order, bool(dim)
-    order = 2 if order in (None, "fro") else order
-    if lowering.label == "linalg_norm" and dim is None and len(x.shape) > 1 and order != 2:
-        raise Unsupported("a matrix norm")
+        order, dim, keepdim = None, order, bool(dim)
     dims = dims_of(x, dim)
-    c = Calculator(lowering, x, accumulated(x.dtype))
+    if order not in (None, "fro") and lowering.label == "linalg_norm" and len(dims) == 2:
+        raise Unsupported("a matrix norm")
+    order = 2 if order in (None, "fro") else order
+    c = Calculator(lowering, x, accumulated(out_dtype(lowering)))
     size = c("abs", c.x)
     if order in (math.inf, -math.inf):
         out = lowering.reduce("max" if order > 0 else "min", size, dims, c.dtype, keepdim)
@@ -286,6 +289,15 @@ def vector_norm(
     else:
         out = c("pow", lowering.reduce("sum", c("pow", size, float(order)), dims, c.dtype, keepdim), 1.0 / order)
     return lowering.cast(out, out_dtype(lowering))
+
+
+@lowers("_cdist_forward", "_euclidean_dist")
+def distances(lowering: Lowering, x: Lazy, y: Lazy, p: Any = 2.0, mode: Any = None) -> Lazy:
+    """Between all rows of one and all rows of the other; by differences, which cancel nothing."""
+    c = Calculator(lowering, unsqueeze(lowering.share(x), len(x.shape) - 1), accumulated(x.dtype))
+    other = lowering.cast(unsqueeze(lowering.share(y), len(y.shape) - 2), c.dtype)
+    gap = c("sub", c.x, other, hint="gap")
+    return vector_norm(lowering, gap, p, len(gap.shape) - 1)
 
 
 # losses -----------------------------------------------------------------------------------------------------------
@@ -338,7 +350,11 @@ def cross_entropy(
     c = Calculator(lowering, x, wide)
     log_sum = logsumexp_of(lowering, x, [axis], keepdim=False) if label == "cross_entropy_loss" else None
     if target.dtype.is_floating_point:
-        return soft_cross_entropy(lowering, c, x, target, log_sum, axis, reduction, smoothing)
+        if smoothing or log_sum is None:
+            raise Unsupported("label smoothing of probabilities")
+        if weight is not None:
+            target = lowering.op("mul", wide, lowering.cast(target, wide), spread(lowering, weight, len(x.shape), axis))
+        return soft_cross_entropy(lowering, c, target, log_sum, axis, reduction)
     target = lowering.share(target)
     valid = lowering.op("ne", torch.bool, target, lowering.const(ignored, target.dtype))
     safe = lowering.op("where", target.dtype, valid, target, lowering.const(0, target.dtype), hint="target")
@@ -368,11 +384,9 @@ def cross_entropy(
 
 
 def soft_cross_entropy(
-    lowering: Lowering, c: Calculator, x: Lazy, target: Lazy, log_sum: Any, axis: int, reduction: int, smoothing: Any
+    lowering: Lowering, c: Calculator, target: Lazy, log_sum: Lazy, axis: int, reduction: int
 ) -> Lazy:
     """Targets are probabilities."""
-    if smoothing or log_sum is None:
-        raise Unsupported("label smoothing of probabilities")
     gap = c("sub", unsqueeze(log_sum, axis), c.x)
     loss = lowering.reduce("sum", c("mul", lowering.cast(target, c.dtype), gap), [axis], c.dtype)
     if reduction == 0:
@@ -474,21 +488,39 @@ def max_pool(
 ) -> Any:
     rank = int(lowering.label[8])
     kernel = listed(kernel, rank)
-    x, _kernels, _ = windows(
-        lowering,
-        x,
-        rank,
-        kernel,
-        listed(stride, rank, kernel),
-        listed(padding, rank),
-        listed(dilation, rank),
-        -math.inf,
-    )
+    stride, padding, dilation = listed(stride, rank, kernel), listed(padding, rank), listed(dilation, rank)
+    image = x.shape[len(x.shape) - rank :]
+    fill = -math.inf if x.dtype.is_floating_point else torch.iinfo(x.dtype).min
+    x, kernels, _ = windows(lowering, x, rank, kernel, stride, padding, dilation, fill)
     dims = list(range(len(x.shape) - rank, len(x.shape)))
     out = lowering.reduce("max", x, dims, x.dtype)
     if not lowering.label.endswith("indices"):
         return out
-    raise Unsupported("the indices of max pooling")
+    tap = lowering.reduce("argmax", x, dims, torch.int64, name="tap")
+    starts = []
+    for i in range(rank):
+        first = times(lowering, lowering.iota(out.shape, len(out.shape) - rank + i), lowering.size(stride[i]))
+        starts.append(lowering.op("sub", torch.int64, first, size_const(lowering, lowering.size(padding[i]))))
+    return [out, place_of_tap(lowering, tap, starts, kernels, image, dilation)]
+
+
+def times(lowering: Lowering, index: Lazy, factor: Size) -> Lazy:
+    return index if factor == 1 else lowering.op("mul", torch.int64, index, size_const(lowering, factor))
+
+
+def place_of_tap(
+    lowering: Lowering, tap: Lazy, starts: list[Lazy], kernels: list[Size], image: Any, dilation: list[Any]
+) -> Lazy:
+    """The flat place in the image of a window's tap."""
+    tap, place, integer = lowering.share(tap), None, torch.int64
+    for i, first in enumerate(starts):
+        inner = lowering.sizes.product(kernels[i + 1 :])
+        at = tap if inner == 1 else lowering.op("floordiv", integer, tap, size_const(lowering, inner))
+        if i:
+            at = lowering.op("floormod", integer, at, size_const(lowering, kernels[i]))
+        at = lowering.op("add", integer, first, times(lowering, at, lowering.size(dilation[i])))
+        place = at if place is None else lowering.op("add", integer, times(lowering, place, image[i]), at)
+    return place
 
 
 @lowers("avg_pool1d", "avg_pool2d", "avg_pool3d")
@@ -563,21 +595,33 @@ def adaptive_pool(lowering: Lowering, x: Lazy, size: Any) -> Any:
     if is_max:
         lowering.meta = [m[0] for m in metas]
     outs = [known(lowering, lead + i) for i in range(rank)]
-    olds = [lowering.sizes.of(s) for s in x.shape[lead:]]
+    olds, image = [lowering.sizes.of(s) for s in x.shape[lead:]], x.shape[lead:]
+    places = None
     if any(set(o) == {1} for o in outs) and all(set(o) == {1} for o in outs):
         dims = list(range(lead, len(x.shape)))
         out = pool_reduce(lowering, x, dims, is_max, keepdim=True)
+        if is_max:
+            flat = reshape_to(lowering, lowering.share(x), (*x.shape[:lead], lowering.sizes.product(image)))
+            places = lowering.reduce("argmax", flat, [lead], torch.int64, keepdim=True, name="place")
+            for _ in range(rank - 1):
+                places = unsqueeze(places, lead)
     elif all(i % o == 0 for out, old in zip(outs, olds, strict=True) for o, i in zip(out, old, strict=True)):
-        shape, dims = list(x.shape[:lead]), []
-        for s, o in zip(x.shape[lead:], outs, strict=True):
+        shape, dims, parts = list(x.shape[:lead]), [], []
+        for s, o in zip(image, outs, strict=True):
             positions = lowering.sizes.find(o, [s] if lowering.sizes.of(s) == o else [])
-            shape += [positions, lowering.sizes.quotient(s, positions)]
+            parts.append(lowering.sizes.quotient(s, positions))
+            shape += [positions, parts[-1]]
             dims.append(len(shape) - 1)
-        out = pool_reduce(lowering, reshape_to(lowering, lowering.share(x), tuple(shape)), dims, is_max)
+        x = reshape_to(lowering, lowering.share(x), tuple(shape))
+        out = pool_reduce(lowering, x, dims, is_max)
+        if is_max:
+            tap = lowering.reduce("argmax", x, dims, torch.int64, name="tap")
+            starts = [times(lowering, lowering.iota(out.shape, lead + i), parts[i]) for i in range(rank)]
+            places = place_of_tap(lowering, tap, starts, parts, image, [1] * rank)
     else:
-        out = uneven_pool(lowering, x, outs, is_max)
+        out, places = uneven_pool(lowering, x, outs, is_max)
     lowering.meta = metas
-    return [out, None] if is_max else out
+    return [out, places] if is_max else out
 
 
 def pool_reduce(lowering: Lowering, x: Lazy, dims: list[int], is_max: bool, keepdim: bool = False) -> Lazy:
@@ -588,7 +632,7 @@ def pool_reduce(lowering: Lowering, x: Lazy, dims: list[int], is_max: bool, keep
     return lowering.cast(lowering.op("div", wide, out, count(lowering, x, dims), hint="mean"), x.dtype)
 
 
-def uneven_pool(lowering: Lowering, x: Lazy, outs: list[tuple[int, ...]], is_max: bool) -> Lazy:
+def uneven_pool(lowering: Lowering, x: Lazy, outs: list[tuple[int, ...]], is_max: bool) -> tuple[Lazy, Any]:
     """Windows of different lengths: from floor(i * n / m) to ceil((i + 1) * n / m)."""
     x = lowering.realise(x)
     rank, lead = len(outs), len(x.shape) - len(outs)
@@ -603,7 +647,8 @@ def uneven_pool(lowering: Lowering, x: Lazy, outs: list[tuple[int, ...]], is_max
         taps.append(lowering.size(longest))
     shape = (*x.shape[:lead], *sizes, *taps)
     index, inside, extent = [lowering.iota(shape, d) for d in range(lead)], None, None
-    integer = torch.int64
+    starts: list[Lazy] = []
+    integer, pooled = torch.int64, shape[: lead + rank]
     for i in range(rank):
         n, m = (size_const(lowering, s) for s in (x.shape[lead + i], sizes[i]))
         at = lowering.iota(shape, lead + i)
@@ -617,15 +662,20 @@ def uneven_pool(lowering: Lowering, x: Lazy, outs: list[tuple[int, ...]], is_max
         extent = length if extent is None else lowering.op("mul", integer, extent, length)
         last = size_const(lowering, x.shape[lead + i] - 1)
         index.append(lowering.op("minimum", integer, place, last))
+        begin = lowering.op("mul", integer, lowering.iota(pooled, lead + i), n)
+        starts.append(lowering.op("floordiv", integer, begin, m))
     picked = gather(lowering, x.term.view.value, index)
     dims = list(range(lead + rank, lead + 2 * rank))
     if is_max:
         low = lowering.const(-math.inf, x.dtype)
-        return lowering.reduce("max", lowering.op("where", x.dtype, inside, picked, low), dims, x.dtype)
+        windowed = lowering.op("where", x.dtype, inside, picked, low)
+        out = lowering.reduce("max", windowed, dims, x.dtype)
+        tap = lowering.reduce("argmax", windowed, dims, integer, name="tap")
+        return out, place_of_tap(lowering, tap, starts, taps, x.shape[lead:], [1] * rank)
     wide = accumulated(x.dtype)
     share = lowering.op("div", wide, lowering.cast(picked, wide), lowering.cast(extent, wide))
     share = lowering.op("where", wide, inside, share, lowering.const(0.0, wide))
-    return lowering.cast(lowering.reduce("sum", share, dims, wide), out_dtype(lowering))
+    return lowering.cast(lowering.reduce("sum", share, dims, wide), out_dtype(lowering)), None
 
 
 __all__ = ["Value", "accumulated", "count", "dims_of"]

@@ -69,7 +69,7 @@ def product_by_sum(lowering: Lowering, a: Lazy, b: Lazy) -> Lazy:
 
 
 @lowers("mm", "bmm", "matmul", "dot", "mv", "linalg_matmul")
-def matmul(lowering: Lowering, a: Lazy, b: Lazy, *_: Any) -> Lazy:
+def matmul(lowering: Lowering, a: Lazy, b: Lazy) -> Lazy:
     ra, rb = len(a.shape), len(b.shape)
     if rb == 1 or ra == 1:
         return vector_product(lowering, a, b)
@@ -108,32 +108,92 @@ def vector_product(lowering: Lowering, a: Lazy, b: Lazy) -> Lazy:
 
 @lowers("einsum")
 def einsum(lowering: Lowering, equation: str, operands: list[Lazy], path: Any = None) -> Lazy:
-    """Of two operands: a product over the letters that the result lacks."""
-    equation = equation.replace(" ", "")
-    if "->" not in equation or "." in equation or len(operands) != 2:
-        raise Unsupported(f"einsum {equation}")
-    inputs, result = equation.split("->")
-    a, b = inputs.split(",")
-    if any(len(set(t)) != len(t) for t in (a, b, result)):
-        raise Unsupported(f"einsum {equation}: a letter twice in one operand")
-    sizes = dict(zip(a, operands[0].shape, strict=True)) | dict(zip(b, operands[1].shape, strict=True))
-    shared = [c for c in a if c in b and c in result]
-    summed = [c for c in a if c in b and c not in result]
+    """Two operands at a time, from the left: a product over the letters that nothing further needs."""
+    inputs, result = einsum_letters(equation, [len(x.shape) for x in operands])
+    found: tuple[str, Lazy] | None = None
+    for at, (letters, operand) in enumerate(zip(inputs, operands, strict=True)):
+        needed = set(result).union(*inputs[at + 1 :])
+        letters, operand = diagonals(lowering, letters, operand)
+        if found is None:
+            found = letters, operand
+            if len(inputs) > 1:
+                continue
+        else:
+            found = contracted(lowering, found, (letters, operand), needed)
+        found = summed_out(lowering, *found, needed)
+    assert found is not None
+    letters, out = found
+    return lowering.view(out, lambda v: v.permute([letters.index(c) for c in result]))
+
+
+def einsum_letters(equation: str, ranks: list[int]) -> tuple[list[str], str]:
+    """The letters of each operand and of the result, with an ellipsis spelt out in letters of its own."""
+    left, arrow, result = equation.replace(" ", "").partition("->")
+    inputs = left.split(",")
+    lengths = [rank - len(t.replace("...", "")) for t, rank in zip(inputs, ranks, strict=True) if "..." in t]
+    if len(set(lengths)) > 1:
+        raise Unsupported(f"einsum {equation}: an ellipsis of another length in each operand")
+    spare = "".join(chr(0x100 + i) for i in range(max(lengths, default=0)))
+    if not arrow:
+        counts = {c: left.count(c) for c in left if c.isalpha()}
+        result = ("..." if lengths else "") + "".join(sorted(c for c, n in counts.items() if n == 1))
+    return [t.replace("...", spare) for t in inputs], result.replace("...", spare)
+
+
+def diagonals(lowering: Lowering, letters: str, x: Lazy) -> tuple[str, Lazy]:
+    """Letters that occur twice name a diagonal."""
+    for c in sorted(set(letters)):
+        while letters.count(c) > 1:
+            first, second = letters.index(c), letters.index(c, letters.index(c) + 1)
+            size = x.shape[first]
+            x = lowering.view(x, lambda v, a=first, b=second, n=size: v.diagonal(a, b, n))
+            letters = "".join(t for i, t in enumerate(letters) if i not in (first, second)) + c
+    return letters, x
+
+
+def summed_out(lowering: Lowering, letters: str, x: Lazy, needed: set[str]) -> tuple[str, Lazy]:
+    """Sums over letters that nothing needs."""
+    dims = [i for i, c in enumerate(letters) if c not in needed]
+    if dims:
+        wide = accumulated(x.dtype) if x.dtype.is_floating_point else x.dtype
+        x = lowering.cast(lowering.reduce("sum", lowering.share(x), dims, wide), x.dtype)
+    return "".join(c for c in letters if c in needed), x
+
+
+def contracted(
+    lowering: Lowering, left: tuple[str, Lazy], right: tuple[str, Lazy], needed: set[str]
+) -> tuple[str, Lazy]:
+    """Two operands as one, without the letters that only they have."""
+    (a, x), (b, y) = (summed_out(lowering, t, z, needed | set(o)) for (t, z), (o, _) in ((left, right), (right, left)))
+    sizes: dict[str, Size] = {}
+    for letters, operand in ((a, x), (b, y)):
+        for c, n in zip(letters, operand.shape, strict=True):
+            sizes[c] = n if c not in sizes or lowering.sizes.is_one(sizes[c]) else sizes[c]
+    shared = [c for c in a if c in b and c in needed]
+    summed = [c for c in a if c in b and c not in needed]
     rows, cols = [c for c in a if c not in b], [c for c in b if c not in a]
-    if any(c not in result for c in (*rows, *cols)):
-        raise Unsupported(f"einsum {equation}: a sum over one operand")
-
-    def arranged(lazy: Lazy, letters: str, order: list[str], last: tuple[list[str], list[str]]) -> Lazy:
-        lazy = lowering.view(lazy, lambda v: v.permute([letters.index(c) for c in order]))
-        shape = (*(sizes[c] for c in shared), *(lowering.sizes.product(sizes[c] for c in part) for part in last))
-        return reshape_to(lowering, lazy, shape)
-
-    left = arranged(operands[0], a, [*shared, *rows, *summed], (rows, summed))
-    right = arranged(operands[1], b, [*shared, *summed, *cols], (summed, cols))
-    out = product(lowering, left, right)
     order = [*shared, *rows, *cols]
-    out = reshape_to(lowering, out, tuple(sizes[c] for c in order))
-    return lowering.view(out, lambda v: v.permute([order.index(c) for c in result]))
+
+    def permuted(letters: str, operand: Lazy, wanted: list[str]) -> Lazy:
+        operand = lowering.view(operand, lambda v: v.permute([letters.index(c) for c in wanted]))
+        return lowering.expand(operand, tuple(sizes[c] for c in wanted))
+
+    if not summed:  # nothing is summed: an outer or element-wise product
+        x, y = permuted(a, x, [*shared, *rows]), permuted(b, y, [*shared, *cols])
+        for _ in cols:
+            x = unsqueeze(x, len(x.shape))
+        for _ in rows:
+            y = unsqueeze(y, len(shared))
+        return "".join(order), lowering.op("mul", x.dtype, x, y, hint="product")
+
+    def arranged(operand: Lazy, last: tuple[list[str], list[str]]) -> Lazy:
+        shape = (*(sizes[c] for c in shared), *(lowering.sizes.product(sizes[c] for c in part) for part in last))
+        return reshape_to(lowering, operand, shape)
+
+    left_side = arranged(permuted(a, lowering.share(x), [*shared, *rows, *summed]), (rows, summed))
+    right_side = arranged(permuted(b, lowering.share(y), [*shared, *summed, *cols]), (summed, cols))
+    out = product(lowering, left_side, right_side)
+    return "".join(order), reshape_to(lowering, out, tuple(sizes[c] for c in order))
 
 
 @lowers("linear")
@@ -152,14 +212,14 @@ def linear(lowering: Lowering, x: Lazy, weight: Lazy, bias: Any = None) -> Lazy:
     return out if bias is None else lowering.op("add", x.dtype, out, bias, hint="biased")
 
 
-@lowers("addmm", "baddbmm", "addmv", "addbmm")
+@lowers("addmm", "baddbmm", "addmv")
 def addmm(lowering: Lowering, x: Lazy, a: Lazy, b: Lazy, beta: Any = 1, alpha: Any = 1) -> Lazy:
-    if lowering.label == "addbmm":
-        raise Unsupported("addbmm")
     dtype = out_dtype(lowering)
     out = matmul(lowering, a, b)
     if alpha != 1:
         out = lowering.op("mul", dtype, out, lowering.const(alpha, dtype))
+    if beta == 0:  # then torch does not look at x, which may hold anything
+        return out
     if beta != 1:
         x = lowering.op("mul", dtype, x, lowering.const(beta, dtype))
     return lowering.op("add", dtype, out, x, hint="biased")
@@ -174,8 +234,9 @@ def bilinear(lowering: Lowering, x: Lazy, y: Lazy, weight: Lazy, bias: Any = Non
     flat = reshape_to(lowering, weight, (o * i, j))
     half = product(lowering, y, lowering.view(flat, lambda v: v.permute([1, 0])))
     half = reshape_to(lowering, half, (n, o, i))
-    terms = lowering.op("mul", torch.float32, half, unsqueeze(x, 1), hint="term")
-    out = lowering.cast(lowering.reduce("sum", terms, [2], torch.float32), x.dtype)
+    wide = accumulated(x.dtype)
+    terms = lowering.op("mul", wide, lowering.cast(half, wide), lowering.cast(unsqueeze(x, 1), wide), hint="term")
+    out = lowering.cast(lowering.reduce("sum", terms, [2], wide), x.dtype)
     return out if bias is None else lowering.op("add", x.dtype, out, bias, hint="biased")
 
 
@@ -201,7 +262,7 @@ def conv(
         groups = rest[0] if rest else 1
     rank = len(weight.shape) - 2
     if len(x.shape) == rank + 1:
-        raise Unsupported("a convolution without a batch dimension")
+        return without_batch(lowering, conv, x, weight, bias, stride, padding, dilation, *rest)
     stride, dilation = listed(stride, rank), listed(dilation, rank)
     if padding == "valid":
         padding = 0
@@ -209,9 +270,13 @@ def conv(
         padding = []
         for i in range(rank):
             extra = {d * (k - 1) for k in lowering.sizes.of(weight.shape[2 + i]) for d in (dilation[i],)}
-            if len(extra) > 1 or next(iter(extra)) % 2:
-                raise Unsupported("padding='same' of an even kernel")
-            padding.append(extra.pop() // 2)
+            if len(extra) > 1:
+                raise Unsupported("padding='same' of kernels that differ between the cases")
+            before, odd = divmod(extra.pop(), 2)
+            padding.append(before)
+            if odd:  # torch pads the end by one more
+                x = lowering.share(x)
+                x = lowering.view(x, lambda v, d=2 + i: v.pad(d, ir.ZERO, ir.ONE, 0))
     padding = listed(padding, rank)
     groups = lowering.size(groups)
     each = lowering.sizes.quotient(x.shape[1], groups)
@@ -237,6 +302,15 @@ def conv(
         }
         out = template(lowering, "conv", views, attrs, shape, x.dtype, f"conv{rank}d")
     return biased(lowering, out, bias)
+
+
+def without_batch(lowering: Lowering, rule: Any, x: Lazy, *args: Any) -> Lazy:
+    """A rule for batches on one element of a batch."""
+    metas = lowering.meta
+    lowering.meta = [m.unsqueeze(0) for m in metas]
+    out = rule(lowering, unsqueeze(x, 0), *args)
+    lowering.meta = metas
+    return lowering.view(out, lambda v: v.squeeze(0))
 
 
 def biased(lowering: Lowering, out: Lazy, bias: Any) -> Lazy:
@@ -281,6 +355,8 @@ def conv_transpose(
     dilation: Any = 1,
 ) -> Lazy:
     rank = len(weight.shape) - 2
+    if len(x.shape) == rank + 1:
+        return without_batch(lowering, conv_transpose, x, weight, bias, stride, padding, out_padding, groups, dilation)
     s, p, d, extra = (
         [lowering.size(v) for v in listed(values, rank)] for values in (stride, padding, dilation, out_padding)
     )
@@ -323,12 +399,10 @@ def attention(
     causal: bool = False,
     scale: Any = None,
     enable_gqa: bool = False,
-    **kwargs: Any,
 ) -> Lazy:
-    scale = kwargs.get("scale", scale)
     if dropout:
         raise Unsupported("attention with dropout")
-    if kwargs.get("enable_gqa", enable_gqa):
+    if enable_gqa:
         times = lowering.sizes.quotient(q.shape[-3], k.shape[-3])
         heads = len(k.shape) - 3
         k, v = (lowering.view(x, lambda w: w.repeat_inner(heads, times)) for x in (k, v))
@@ -373,25 +447,19 @@ def plain_attention(lowering: Lowering, q: Lazy, k: Lazy, v: Lazy, mask: Any, ca
 # scans ------------------------------------------------------------------------------------------------------------
 
 
-@lowers("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin")
-def scan(lowering: Lowering, x: Lazy, dim: int, dtype: Any = None, **_: Any) -> Any:
-    label = lowering.label
-    if label in ("logcumsumexp",):
-        raise Unsupported(label)
+@lowers("cumsum", "cumprod")
+def scan(lowering: Lowering, x: Lazy, dim: int, dtype: Any = None) -> Lazy:
+    label, x = lowering.label, lowering.cast(x, out_dtype(lowering))
     if not x.shape:
         return x
-    dim = dim % len(x.shape)
-    result = out_dtype(lowering) if label in ("cumsum", "cumprod") else x.dtype
-    out = lowering.temp(x.shape, result, label)
-    lowering.add(ir.Scan(label, [out], label, lowering.cast(x, result).term, x.shape, dim))
-    if label in ("cummax", "cummin"):
-        raise Unsupported(f"the indices of {label}")
+    out = lowering.temp(x.shape, x.dtype, label)
+    lowering.add(ir.Scan(label, [out], label, x.term, x.shape, dim % len(x.shape)))
     return lowering.read(out)
 
 
-@lowers("topk", "sort")
-def topk(lowering: Lowering, x: Lazy, *args: Any, **kwargs: Any) -> Any:
-    """Repeated maximum: one reduction for each place."""
+@lowers("addbmm")
+def refused(lowering: Lowering, *_: Any, **__: Any) -> Any:
+    """Operations that torch's own definition in terms of others would make too slow, or needs what is refused here."""
     raise Unsupported(lowering.label)
 
 

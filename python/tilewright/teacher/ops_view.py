@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import torch
 
 from tilewright.teacher import ir
 from tilewright.teacher.ir import Lazy, Read, View
-from tilewright.teacher.lower import Lowering, gather, lowers, unsqueeze
+from tilewright.teacher.lower import Lowering, flatten, gather, lowers, unsqueeze
 from tilewright.teacher.ops_pointwise import out_dtype
 from tilewright.teacher.sizes import Size, Unsupported
 
@@ -96,7 +97,12 @@ def reshape_to(lowering: Lowering, x: Lazy, shape: tuple[Size, ...]) -> Lazy:
     """Another shape of the same elements."""
     if not isinstance(x.term, Read) and has_mixed(x, lowering, shape):
         x = lowering.realise_again(x)
-    return lowering.view(x, lambda v: v.reshape(shape, lowering.sizes))
+    try:
+        return lowering.view(x, lambda v: v.reshape(shape, lowering.sizes))
+    except ir.NotAffine:  # no boundary in common: by way of one dimension
+        flat = lowering.temp((lowering.sizes.product(x.shape),), x.dtype, x.term.name or lowering.label)
+        lowering.add(ir.Pointwise(lowering.label, [flat], x.term))
+        return lowering.view(lowering.read(flat), lambda v: v.reshape(shape, lowering.sizes))
 
 
 def has_mixed(x: Lazy, lowering: Lowering, shape: tuple[Size, ...]) -> bool:
@@ -125,6 +131,8 @@ def permute(lowering: Lowering, x: Lazy, *args: Any) -> Lazy:
         order = [d for d in range(rank) if d not in sources]
         for target, source in sorted(zip(targets, sources, strict=True)):
             order.insert(target, source)
+    elif lowering.label == "mT":
+        order[-2:] = order[-1], order[-2]
     else:
         order = order[::-1]
     return lowering.view(x, lambda v: v.permute(order))
@@ -138,6 +146,8 @@ def unsqueeze_rule(lowering: Lowering, x: Lazy, dim: int) -> Lazy:
 @lowers("squeeze", view=True)
 def squeeze(lowering: Lowering, x: Lazy, dim: Any = None) -> Lazy:
     rank = len(x.shape)
+    if not rank:
+        return x
     dims = range(rank) if dim is None else [d % rank for d in (dim if isinstance(dim, list) else [dim])]
     for d in sorted(dims, reverse=True):
         if lowering.sizes.is_one(x.shape[d]):
@@ -163,8 +173,8 @@ def expand(lowering: Lowering, x: Lazy, other: Any, **_: Any) -> Lazy:
 @lowers("slice", "narrow", view=True)
 def slice_rule(lowering: Lowering, x: Lazy, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> Lazy:
     dim = dim % len(x.shape)
-    if lowering.label == "narrow":
-        pass
+    if isinstance(start, Lazy):
+        raise Unsupported("a slice that starts where a tensor says")
     sizes = lowering.sizes
     size = x.shape[dim]
     values = known(lowering, dim)
@@ -251,11 +261,17 @@ def flip(lowering: Lowering, x: Lazy, dims: list[int]) -> Lazy:
 
 @lowers("roll")
 def roll(lowering: Lowering, x: Lazy, shifts: Any, dims: Any = ()) -> Lazy:
-    shifts, dims = (a if isinstance(a, list) else [a] for a in (shifts, dims))
+    shifts, dims = (list(a) if isinstance(a, list | tuple) else [a] for a in (shifts, dims))
+    if not dims:
+        shape = x.shape
+        flat = reshape_to(lowering, lowering.share(x), (lowering.sizes.product(shape),))
+        return reshape_to(lowering, roll(lowering, flat, shifts, [0]), shape)
     for shift, dim in zip(shifts, dims, strict=True):
-        size = x.shape[dim % len(x.shape)]
         d = dim % len(x.shape)
-        shift = lowering.size(shift % lowering.sizes.of(size)[0])
+        size = x.shape[d]
+        extents = lowering.sizes.of(size)
+        values = shift.values if hasattr(shift, "values") else (shift,) * len(extents)
+        shift = offset_size(lowering, tuple(v % e for v, e in zip(values, extents, strict=True)), size)
         x = lowering.share(x)
         tail = lowering.view(x, lambda v, d=d, s=size, k=shift: v.slice(d, s - k, k))
         head = lowering.view(x, lambda v, d=d, s=size, k=shift: v.slice(d, ir.ZERO, s - k))
@@ -326,7 +342,7 @@ def repeat(lowering: Lowering, x: Lazy, times: list[Any]) -> Lazy:
 
 
 @lowers("repeat_interleave")
-def repeat_interleave(lowering: Lowering, x: Lazy, times: Any, dim: int | None = None, **_: Any) -> Lazy:
+def repeat_interleave(lowering: Lowering, x: Lazy, times: Any, dim: int | None = None, output_size: Any = None) -> Lazy:
     if isinstance(times, Lazy) or dim is None:
         raise Unsupported("repeat_interleave with computed counts")
     n = lowering.size(times)
@@ -410,10 +426,11 @@ def diagonal(lowering: Lowering, x: Lazy, offset: int = 0, dim1: int = 0, dim2: 
 
 
 @lowers("diag_embed", "diag")
-def diag_embed(lowering: Lowering, x: Lazy, *args: Any, **_: Any) -> Lazy:
+def diag_embed(lowering: Lowering, x: Lazy, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Lazy:
     if lowering.label == "diag" and len(x.shape) == 2:
-        return diagonal(lowering, x)
-    if any(a not in (0, -1, -2) for a in args):
+        return diagonal(lowering, x, offset)
+    rank = len(x.shape) + 1
+    if offset != 0 or {dim1 % rank, dim2 % rank} != {rank - 2, rank - 1}:
         raise Unsupported("diag_embed with other dimensions")
     shape = (*x.shape, x.shape[-1])
     row, col = lowering.iota(shape, len(shape) - 2), lowering.iota(shape, len(shape) - 1)
@@ -436,6 +453,8 @@ def unfold(lowering: Lowering, x: Lazy, dim: int, size: Any, step: Any) -> Lazy:
 @lowers("pixel_shuffle")
 def pixel_shuffle(lowering: Lowering, x: Lazy, factor: Any) -> Lazy:
     r = lowering.size(factor)
+    if len(x.shape) != 4:
+        raise Unsupported("pixel_shuffle of other than four dimensions")
     n, c, h, w = x.shape
     x = reshape_to(lowering, x, (n, lowering.sizes.quotient(c, r * r), r, r, h, w))
     x = lowering.view(x, lambda v: v.permute([0, 1, 4, 2, 5, 3]))
@@ -443,8 +462,11 @@ def pixel_shuffle(lowering: Lowering, x: Lazy, factor: Any) -> Lazy:
 
 
 @lowers("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d")
-def upsample_nearest(lowering: Lowering, x: Lazy, *args: Any, **_: Any) -> Lazy:
+def upsample_nearest(lowering: Lowering, x: Lazy, size: Any = None, *scales: Any) -> Lazy:
     spatial = range(2, len(x.shape))
+    factors = flatten(scales)
+    for d, scale in itertools.zip_longest(spatial, factors):
+        check_nearest(lowering, lowering.sizes.of(x.shape[d]), known(lowering, d), scale)
     for d in spatial:
         out, old = known(lowering, d), lowering.sizes.of(x.shape[d])
         factors = {o // i for o, i in zip(out, old, strict=True)}
@@ -453,6 +475,16 @@ def upsample_nearest(lowering: Lowering, x: Lazy, *args: Any, **_: Any) -> Lazy:
         factor = lowering_int(factors.pop())
         x = lowering.view(x, lambda v, d=d, n=factor: v.repeat_inner(d, n))
     return x
+
+
+def check_nearest(lowering: Lowering, old: tuple[int, ...], new: tuple[int, ...], scale: Any) -> None:
+    """Torch reads at `floor(i / scale)` in float32, the rules here at `i * old // new`: both must be one place."""
+    scales = scale.values if hasattr(scale, "values") else (scale,) * len(old)
+    for n, m, factor in zip(old, new, scales, strict=True):
+        places = torch.arange(n, dtype=torch.float32)[None, None]
+        torchs = torch.ops.aten.upsample_nearest1d(places, [m], factor)[0, 0]
+        if not torch.equal(torchs.long(), torch.arange(m) * n // m):
+            raise Unsupported(f"{lowering.label} from {n} to {m} by a factor of {factor}")
 
 
 def nearest_by_index(lowering: Lowering, x: Lazy) -> Lazy:
@@ -469,7 +501,7 @@ def nearest_by_index(lowering: Lowering, x: Lazy) -> Lazy:
 
 
 @lowers("embedding")
-def embedding(lowering: Lowering, weight: Lazy, index: Lazy, *_: Any, **__: Any) -> Lazy:
+def embedding(lowering: Lowering, weight: Lazy, index: Lazy, *_: Any) -> Lazy:
     weight = lowering.realise(weight)
     index = unsqueeze(index, len(index.shape))
     shape = (*index.shape[:-1], weight.shape[1])

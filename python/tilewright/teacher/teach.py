@@ -11,7 +11,7 @@ from tilewright.teacher.capture import Problem, capture
 from tilewright.teacher.emit_rows import Launch, emit_loop, emit_rows
 from tilewright.teacher.group import Group, Grouper
 from tilewright.teacher.host import HostWriter, result_text
-from tilewright.teacher.ir import Lazy, Node, Pointwise, Read, Value
+from tilewright.teacher.ir import Lazy, Node, NotAffine, Pointwise, Read, Value
 from tilewright.teacher.lower import Diverging, Lowering
 from tilewright.teacher.sizes import Sizes, Unsupported
 
@@ -61,6 +61,8 @@ def write_path(problem: Problem, options: dict[str, Any], before: HostWriter | N
         results = lowering.run()
     except Diverging:
         raise Unsupported("the problem's cases take different paths through forward") from None
+    except NotAffine:
+        raise Unsupported(f"a view of the result of {lowering.label} that no index formula gives") from None
     outputs = finish_results(lowering, results)
     lowering.nodes = needed(lowering.nodes, [v for v, _ in outputs])
     groups = live(Grouper(lowering.sizes, options).run(lowering.nodes, [v for v, _ in outputs]))

@@ -379,7 +379,7 @@ class Writer:
     def as_tensor(self, text: str, arg: Term, space: Space, dtype: torch.dtype) -> str:
         """libdevice takes no Python numbers."""
         if isinstance(arg, Const):
-            return f"tl.full((1,), {text}, {TL[dtype]})"
+            return f"tl.full((), {text}, {TL[dtype]})"
         return text
 
     def cast(self, term: Op, space: Space) -> str:
@@ -430,6 +430,8 @@ class Writer:
         if guarded - {k for k, c in lin.terms.items() if c != 0}:
             # The mask has more dimensions than the address: addresses are repeated to its shape.
             offset = f"{offset} + {self.zeros(space)}"
+        if not view.guards and not any(lin.terms.values()) and view.value.origin != "iota":
+            masks = []  # one element for all lanes
         fill = other if not view.guards else literal(view.fill, view.value.dtype)
         return self.load(view.value, offset, masks, fill, term.name or view.value.name, space)
 

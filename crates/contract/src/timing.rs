@@ -38,7 +38,7 @@ pub struct Timing {
     pub configurations: Vec<ConfigurationTime>,
 }
 
-/// A figure with its 95 % interval, which holds what varies from call to call and from one preparation to the next.
+/// A figure with its 95 % interval, which holds what varies from call to call and from one place in memory to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     pub value: f64,
@@ -176,9 +176,6 @@ pub struct DeviceLimits {
     pub cache_bytes: u64,
     /// Operations a second of a large matrix product, by dtype.
     pub matmul: BTreeMap<String, f64>,
-    /// How much the median time of the same kernel varies from one preparation to the next, in fresh memory: the standard
-    /// deviation as a share, of a `product` of matrices and of an `addition`.
-    pub scatter: BTreeMap<String, f64>,
     pub host: HostCosts,
 }
 

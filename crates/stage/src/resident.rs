@@ -63,8 +63,6 @@ pub struct Ready {
 pub struct Rates {
     /// Operations a second of a large matrix product, by dtype.
     pub matmul: BTreeMap<String, f64>,
-    /// Median times of the same call, each in fresh memory, by what it does.
-    pub medians: BTreeMap<String, Vec<f64>>,
     pub host: HostCosts,
 }
 

@@ -1,16 +1,19 @@
 //! What a comparison with the reference found, and why one ends early.
 
+use std::time::Duration;
+
+use tilewright_clock::median;
 use tilewright_contract::{BaselineTime, DeviceLimits, Work};
 use tilewright_stage::StageError;
 
 use crate::draft::Stop;
-use crate::limits;
 
-/// What the times of equal candidates differ by between preparations, as a share, where it was not measured: the largest
-/// that was seen (H200, coefficient of variation of 8 to 20 verdicts: 0.3 to 0.8 %).
-const SCATTER: f64 = 0.008;
-/// And at least: a few preparations may happen to agree.
-const LEAST_SCATTER: f64 = 0.001;
+/// How long a block of calls may take by the clock on the wall.
+const BLOCK: Duration = Duration::from_micros(2_500);
+/// Calls in a block at most.
+pub(crate) const MOST: u32 = 15;
+/// Sets of inputs that calls take in turn.
+pub(crate) const SETS: u32 = 3;
 
 /// Why a comparison ends early, by whose fault.
 pub(crate) enum Trouble {
@@ -30,21 +33,59 @@ impl From<StageError> for Trouble {
     }
 }
 
+/// Times of one side, block by block: each block has its memory elsewhere, so that it counts as one figure.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Series {
+    /// The median of each block, in microseconds.
+    pub(crate) blocks: Vec<f64>,
+    pub(crate) calls: u32,
+}
+
+impl Series {
+    /// Adds the times of a block, if there are any.
+    pub(crate) fn add(&mut self, times: &[f64]) {
+        self.blocks.extend(median(times));
+        self.calls += times.len() as u32;
+    }
+}
+
+/// Calls in the next block after one of `calls`, which took `seconds` by the clock on the wall with all that was done between
+/// them: so many that there is time for many blocks.
+pub(crate) fn next_pace(calls: u32, elapsed: Duration) -> u32 {
+    let fit = BLOCK.as_secs_f64() / elapsed.as_secs_f64().max(1e-9) * f64::from(calls);
+    let pace = (fit as u32).clamp(1, MOST);
+    // Each set of inputs as often as the others.
+    if pace < SETS { pace } else { pace - pace % SETS }
+}
+
 /// What a comparison with the reference found.
 #[derive(Default)]
 pub(crate) struct Comparison {
     /// The candidate's cold times.
-    pub(crate) ours: Vec<f64>,
+    pub(crate) ours: Series,
     pub(crate) baselines: Vec<BaselineTime>,
     pub(crate) work: Option<Work>,
     pub(crate) limits: Option<DeviceLimits>,
 }
 
-impl Comparison {
-    /// What preparations differ by, as a share.
-    pub(crate) fn scatter(&self) -> f64 {
-        let known = self.limits.as_ref().zip(self.work);
-        let found = known.and_then(|(limits, work)| limits::scatter(limits, work));
-        found.map_or(SCATTER, |scatter| scatter.max(LEAST_SCATTER))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_counts_as_its_median() {
+        let mut series = Series::default();
+        series.add(&[]);
+        series.add(&[1.0, 2.0, 9.0]);
+        series.add(&[4.0]);
+        assert_eq!((series.blocks, series.calls), (vec![2.0, 4.0], 4));
+    }
+
+    /// Blocks are as long as there is time for, and never longer than that but for a single call.
+    #[test]
+    fn slow_calls_make_short_blocks() {
+        let pace = |us: u64| next_pace(10, Duration::from_micros(10 * us));
+        assert_eq!((pace(0), pace(10), pace(166), pace(200)), (15, 15, 15, 12));
+        assert_eq!((pace(800), pace(1_000), pace(2_000), pace(1_000_000)), (3, 2, 1, 1));
     }
 }

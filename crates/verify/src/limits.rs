@@ -48,10 +48,7 @@ impl Verifier {
                 let (device, driver) = identity.unwrap_or_default();
                 let measured_at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
                 let (matmul, host) = (rates.matmul, rates.host);
-                let scatter = |(name, medians): (String, Vec<f64>)| Some((name, tilewright_clock::scatter(&medians)?));
-                let scatter = rates.medians.into_iter().filter_map(scatter).collect();
-                let limits =
-                    DeviceLimits { device, driver, software, measured_at, copy, cache_bytes, matmul, scatter, host };
+                let limits = DeviceLimits { device, driver, software, measured_at, copy, cache_bytes, matmul, host };
                 // Without the file they are measured again next time.
                 let _ = path.map(|path| write(&path, &limits));
                 limits
@@ -87,13 +84,6 @@ pub(crate) fn limit(limits: &DeviceLimits, work: Work, dtype: Dtype, device_us: 
     let floor_us = (work.bytes as f64 / limits.copy).max(work.flops as f64 / flops_per_second) * 1e6;
     let least_us = least_us(limits, work.least);
     Some(Limit { bytes_per_second: limits.copy, flops_per_second, floor_us, fraction: floor_us / device_us, least_us })
-}
-
-/// What preparations of such work differ by, as a share; none where it was not measured.
-pub(crate) fn scatter(limits: &DeviceLimits, work: Work) -> Option<f64> {
-    let fastest = limits.matmul.values().copied().fold(0.0, f64::max);
-    let arithmetic = work.flops as f64 / fastest > work.bytes as f64 / limits.copy;
-    limits.scatter.get(if arithmetic { "product" } else { "addition" }).copied()
 }
 
 /// A time with a cold cache that no program with this work stays below. Results may still lie in the cache when a call is
@@ -147,7 +137,6 @@ mod tests {
             copy: 4e12,
             cache_bytes: 60 << 20,
             matmul: [("float16".to_owned(), 7e14), ("float32".to_owned(), 5e13)].into(),
-            scatter: [("product".to_owned(), 0.002), ("addition".to_owned(), 0.004)].into(),
             host: HostCosts { module: 1.0, launch: 10.0, step: 2.0 },
         }
     }
@@ -179,14 +168,6 @@ mod tests {
     fn products_count_at_the_rate_of_the_fastest_unit() {
         let least = LeastWork { read: 0, written: 0, flops: 14e14 as u64 };
         assert!((least_us(&limits(), least) - MARGIN * 1e6).abs() < 1.0);
-    }
-
-    #[test]
-    fn scatter_is_that_of_the_kind_of_work() {
-        let work = |flops| Work { flops, bytes: 4_000_000, least: LeastWork::default() };
-        assert_eq!(scatter(&limits(), work(0)), Some(0.004));
-        assert_eq!(scatter(&limits(), work(7e9 as u64)), Some(0.002));
-        assert_eq!(scatter(&DeviceLimits { scatter: [].into(), ..limits() }, work(0)), None);
     }
 
     #[test]

@@ -1,12 +1,10 @@
 //! How long an accepted candidate takes, on the problem's own shapes and inputs.
 
 use std::collections::BTreeSet;
-use std::f64::consts::SQRT_2;
-use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tilewright_clock::{estimate, median, speedup, spread, widen};
+use tilewright_clock::{BLOCKS, enough, estimate, median, speedup};
 use tilewright_contract::{
     BaselineKind, BaselineTime, ConfigurationTime, Dtype, LaunchTime, Timing, Value, VerdictKind,
 };
@@ -16,7 +14,7 @@ use tilewright_replay::{Call, Contents, Executable, Loan, Run, RunResult};
 use tilewright_stage::Resident;
 
 use crate::build::{Build, BuiltPlan, clock_builds};
-use crate::comparison::{Comparison, Trouble};
+use crate::comparison::{Comparison, MOST, SETS, Series, Trouble, next_pace};
 use crate::draft::{Draft, Stop};
 use crate::execute::{Observation, POISON, Replay, TrialRun};
 use crate::pipeline::{Candidate, Verifier};
@@ -24,24 +22,15 @@ use crate::shared::{Doubt, Seen, SharedTrial};
 use crate::weights::Weights;
 use crate::{judging, limits, shared};
 
-/// Sets of inputs that calls take in turn.
-pub(crate) const SETS: usize = 3;
-/// Calls in a block at least and at most: candidate and baseline take turns by blocks, and between them it is decided whether
-/// there are enough.
-const BLOCK: RangeInclusive<u32> = 3..=15;
-/// Device time of a block's calls, in microseconds, that it may take where they are long.
-const BLOCK_US: f64 = 5_000.0;
-/// Timed calls of a series at least, where there is time for them, and at most.
-const CALLS: Range<usize> = 60..400;
-/// Half an interval's width, as a share, that is narrow enough.
-const SPREAD: f64 = 0.002;
 /// How long candidate and baseline may be timed against each other, all that is done between the calls counted: others wait
 /// for the device.
-const COMPARISON: Duration = Duration::from_millis(60);
+const COMPARISON: Duration = Duration::from_millis(50);
 /// How long a series of the candidate alone may take.
-const SERIES: Duration = Duration::from_millis(20);
+const SERIES: Duration = Duration::from_millis(10);
 /// Calls of a plan that are thrown away: the first ones meet a device whose clocks have sunk.
 const WARM_UP: u32 = 9;
+/// And how long they may take.
+const WARM_UP_TIME: Duration = Duration::from_millis(5);
 /// Calls that decide between autotune configurations.
 const TUNING: u32 = 15;
 /// Timed calls at most where every result is judged, because bits vary from call to call.
@@ -53,7 +42,7 @@ const LOSSES: u32 = 10;
 /// measure around it is the cost of measuring, which they measure around every other kernel too.
 const NOTHING: f64 = 0.6;
 
-const COLD: Block = Block { calls: *BLOCK.end(), cold: true, launches: false, read_back: false };
+const COLD: Block = Block { calls: MOST, cold: true, launches: false, read_back: false };
 
 /// Times the plan of the problem's own case; of several autotune configurations, the fastest.
 ///
@@ -180,7 +169,7 @@ impl<'a> Bench<'a> {
             digests,
             overhead: 0.0,
             varies: false,
-            pace: *BLOCK.end(),
+            pace: MOST,
         }
     }
 
@@ -189,7 +178,7 @@ impl<'a> Bench<'a> {
         self.prepare(device)?;
         self.block(device, Block { calls: 3, ..COLD })?;
         let calls = self.block(device, Block { calls: TUNING, ..COLD })?;
-        Ok(median(&self.times(&calls)).unwrap_or(f64::INFINITY))
+        Ok(median(&self.net(&calls)).unwrap_or(f64::INFINITY))
     }
 
     fn time(&mut self, device: &mut CudaDevice, draft: &mut Draft) -> Result<Timing, Stop> {
@@ -202,22 +191,21 @@ impl<'a> Bench<'a> {
             Err(Trouble::Candidate(stop)) => return Err(stop),
             Err(Trouble::Baseline(error)) => draft.note(format!("a baseline could not be timed: {error}")),
         }
-        if found.ours.is_empty() {
-            found.ours = self.series(device, self.cold())?;
+        if found.ours.blocks.is_empty() {
+            found.ours = self.series(device, COLD)?;
         }
-        let warm = self.series(device, Block { cold: false, ..self.cold() })?;
-        let launches = self.block(device, Block { launches: true, ..self.cold() })?;
+        let warm = self.series(device, Block { cold: false, ..COLD })?;
+        let launches = self.block(device, Block { calls: self.pace, launches: true, ..COLD })?;
         let none = || Stop::infrastructure("no call was timed");
-        let scatter = found.scatter();
-        let device_us = widen(estimate(&found.ours).ok_or_else(none)?, scatter);
+        let device_us = estimate(&found.ours.blocks).ok_or_else(none)?;
         let dtype = self.float_input().unwrap_or(Dtype::F32);
         let known = found.limits.as_ref().zip(found.work);
         let limit = known.and_then(|(limits, work)| limits::limit(limits, work, dtype, device_us.value));
         limit.as_ref().map_or(Ok(()), |limit| limits::check(limit, device_us.high))?;
         Ok(Timing {
             device_us,
-            warm_us: widen(estimate(&warm).ok_or_else(none)?, scatter),
-            calls: found.ours.len() as u32,
+            warm_us: estimate(&warm.blocks).ok_or_else(none)?,
+            calls: found.ours.calls,
             overhead_us: self.overhead,
             launches: self.launch_times(&launches),
             baselines: found.baselines,
@@ -241,89 +229,76 @@ impl<'a> Bench<'a> {
         found.work = Some(reference.work()?);
         found.limits = Some(self.verifier.limits(lane, device, reference)?);
         for &kind in kinds {
-            let (ours, baseline) = self.compare(device, reference, kind, found.scatter())?;
+            let (ours, baseline) = self.compare(device, reference, kind)?;
             found.baselines.extend(baseline);
-            if found.ours.is_empty() {
+            if found.ours.blocks.is_empty() {
                 found.ours = ours;
             }
         }
         Ok(())
     }
 
-    /// The candidate's cold times, and how it compares: in turns of A, B, B, A, so that what drifts hits both alike.
+    /// The candidate's cold times, and how it compares: in turns of A, B, B, A, so that what drifts hits both alike. Each side's
+    /// blocks have their memory elsewhere.
     fn compare(
         &mut self,
         device: &mut CudaDevice,
         reference: &Resident,
         kind: BaselineKind,
-        scatter: f64,
-    ) -> Result<(Vec<f64>, Option<BaselineTime>), Trouble> {
+    ) -> Result<(Series, Option<BaselineTime>), Trouble> {
         let ready = reference.prepare(kind)?;
         // Without a graph, the gaps between kernels are part of the time anyway.
         let overhead = if ready.graph { (ready.nothing_us - NOTHING).max(0.0) } else { 0.0 };
-        let (mut ours, mut theirs) = (Vec::new(), Vec::<f64>::new());
-        let (start, mut pace) = (Instant::now(), *BLOCK.start());
-        loop {
-            let late = start.elapsed() > COMPARISON;
-            if self.enough(&ours, late) && (late || theirs.len() >= CALLS.end || spread(&theirs) <= SPREAD) {
-                break;
-            }
+        let (mut ours, mut theirs) = (Series::default(), Series::default());
+        let (start, mut pace) = (Instant::now(), SETS);
+        while !(self.is_enough(&ours, start, COMPARISON) && (self.varies || is_enough(&theirs, start, COMPARISON))) {
             for candidate in [true, false, false, true] {
                 if candidate {
-                    let block = self.block(device, self.cold())?;
-                    ours.extend(self.times(&block));
+                    ours.add(&self.times(device, COLD)?);
                 } else {
-                    theirs.extend(reference.time(kind, pace)?.into_iter().map(|us| us - overhead));
-                    pace = calls_in_block(&theirs);
+                    let asked = Instant::now();
+                    let times = reference.time(kind, pace)?;
+                    pace = next_pace(pace, asked.elapsed());
+                    theirs.add(&times.into_iter().map(|us| us - overhead).collect::<Vec<f64>>());
                 }
             }
         }
         let baseline = || {
-            let device_us = widen(estimate(&theirs)?, scatter);
-            // Both sides were prepared.
-            let speedup = widen(speedup(&theirs, &ours)?, scatter * SQRT_2);
             Some(BaselineTime {
                 baseline: kind,
-                device_us,
-                calls: theirs.len() as u32,
+                device_us: estimate(&theirs.blocks)?,
+                calls: theirs.calls,
                 graph: ready.graph,
                 end_to_end_us: Some(ready.end_to_end_us),
-                speedup,
+                speedup: speedup(&theirs.blocks, &ours.blocks)?,
             })
         };
         let baseline = baseline();
         Ok((ours, baseline))
     }
 
-    /// Blocks of calls until their median is known well enough, or the budget is spent.
-    fn series(&mut self, device: &mut CudaDevice, block: Block) -> Result<Vec<f64>, Stop> {
-        let (mut found, start) = (Vec::new(), Instant::now());
-        while !self.enough(&found, start.elapsed() > SERIES) {
-            let calls = self.block(device, block)?;
-            found.extend(self.times(&calls));
+    /// Blocks of calls until their time is known well enough, or the budget is spent.
+    fn series(&mut self, device: &mut CudaDevice, block: Block) -> Result<Series, Stop> {
+        let (mut found, start) = (Series::default(), Instant::now());
+        while !self.is_enough(&found, start, SERIES) {
+            found.add(&self.times(device, block)?);
         }
         Ok(found)
     }
 
-    fn enough(&self, times: &[f64], late: bool) -> bool {
-        let most = if self.varies { JUDGED } else { CALLS.end };
-        times.len() >= most || !times.is_empty() && late || times.len() >= CALLS.start && spread(times) <= SPREAD
+    /// Where every result is judged, a block is one call, and judging takes long.
+    fn is_enough(&self, found: &Series, start: Instant, budget: Duration) -> bool {
+        is_enough(found, start, budget) || self.varies && found.blocks.len() >= JUDGED
     }
 
     /// Calls that are thrown away; they tell how many make a block.
     fn warm_up(&mut self, device: &mut CudaDevice) -> Result<(), Stop> {
-        let mut times = Vec::new();
-        while times.len() < WARM_UP as usize && times.iter().sum::<f64>() < BLOCK_US {
-            let calls = self.block(device, Block { calls: *BLOCK.start(), ..COLD })?;
-            times.extend(self.times(&calls));
+        let (mut calls, start) = (0, Instant::now());
+        self.pace = SETS;
+        while calls < WARM_UP && start.elapsed() < WARM_UP_TIME {
+            calls += self.times(device, COLD)?.len() as u32;
         }
-        self.pace = calls_in_block(&times);
         Ok(())
-    }
-
-    /// A block of calls, each with a cold cache.
-    fn cold(&self) -> Block {
-        Block { calls: self.pace, ..COLD }
     }
 
     /// The dtype of the problem's first float input.
@@ -333,8 +308,15 @@ impl<'a> Bench<'a> {
         tensors.map(|(_, tensor)| tensor.view.dtype).find(|dtype| dtype.is_float())
     }
 
-    /// Without the cost of measuring.
-    fn times(&self, calls: &[Call]) -> Vec<f64> {
+    /// Times of a block's calls without the cost of measuring; as many calls as there is time for, whatever `block` says.
+    fn times(&mut self, device: &mut CudaDevice, block: Block) -> Result<Vec<f64>, Stop> {
+        let start = Instant::now();
+        let calls = self.block(device, Block { calls: self.pace, ..block })?;
+        self.pace = next_pace(calls.len() as u32, start.elapsed());
+        Ok(self.net(&calls))
+    }
+
+    fn net(&self, calls: &[Call]) -> Vec<f64> {
         calls.iter().map(|call| call.us - self.overhead).collect()
     }
 
@@ -439,7 +421,7 @@ impl<'a> Bench<'a> {
     fn trials(&self) -> Vec<TrialRun<'_, '_>> {
         let oracle = self.weights.oracle(self.candidate);
         let case = &oracle.data.cases[self.built.case];
-        let sets = if self.built.plan.is_random() { 1 } else { SETS };
+        let sets = if self.built.plan.is_random() { 1 } else { SETS as usize };
         let trials = case.trials.iter().filter(|trial| trial.regime == OWN_REGIME).take(sets);
         let run = |trial| TrialRun {
             device: self.device.as_ref(),
@@ -500,8 +482,6 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Calls in a block of what takes as long as these.
-fn calls_in_block(times: &[f64]) -> u32 {
-    let us = median(times).unwrap_or(BLOCK_US).max(1.0);
-    ((BLOCK_US / us) as u32).clamp(*BLOCK.start(), *BLOCK.end())
+fn is_enough(found: &Series, start: Instant, budget: Duration) -> bool {
+    enough(&found.blocks) || start.elapsed() > budget && found.blocks.len() >= BLOCKS.start
 }

@@ -5,24 +5,24 @@ Questions and answers:
 - `{"prepare": NAME}`, one of `BASELINES`: `{"graph": bool, "seconds": float, "nothing_us": float,
   "end_to_end_us": float}`: what events measure around a kernel that does next to nothing, and one of many calls without
   a graph, by the host's clock.
-- `{"time": NAME, "calls": n}`: `{"us": [float]}`, device time of each call in microseconds, with a cold cache.
+- `{"time": NAME, "calls": n}`: `{"us": [float]}`, device time of each call in microseconds, with a cold cache. The next
+  question finds the inputs and results elsewhere in memory: where they lie is part of what times differ by.
 - `{"work": null}`: `{"flops": int, "bytes": int, "least": {"read": int, "written": int, "flops": int}}`, of one call:
   floating operations of its matrix products, convolutions and attentions; bytes of its inputs, weights and outputs,
   each counted once; and what of that no program can leave out (see `least_work`).
-- `{"rates": null}`: `{"matmul": {DTYPE: float}, "medians": {NAME: [float]}, "host": {"module", "launch", "step":
-  float}}`, operations a second of a large matrix product; median microseconds of the same call, each in fresh memory;
-  and what Python's part of a call costs in microseconds (see `host_costs`).
+- `{"rates": null}`: `{"matmul": {DTYPE: float}, "host": {"module", "launch", "step": float}}`, operations a second of a
+  large matrix product, and what Python's part of a call costs in microseconds (see `host_costs`).
 
 The module runs with torch's own defaults, but without TF32: a candidate must reach the precision of the dtypes as well.
 """
 
 from __future__ import annotations
 
-import functools
 import random
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -30,6 +30,7 @@ from torch.utils._pytree import tree_flatten
 from torch.utils.flop_counter import FlopCounterMode
 
 from tilewright.cell import oracle_reference as reference
+from tilewright.cell.device_memory import tensor_at
 from tilewright.cell.direct import buffer_dtypes, load_state
 from tilewright.cell.host_costs import end_to_end, host_costs, nothing_kernel
 from tilewright.cell.least_work import least_work
@@ -43,16 +44,32 @@ BASELINES: dict[str, Callable[[torch.nn.Module], Callable[..., Any]]] = {
 }
 SETS = 3
 """Sets of inputs that calls take in turn: as many as candidates are timed on (`verify/timing.rs`)."""
-PREPARATIONS = 10
-"""Times that a call is prepared anew, to see what that changes."""
-TURNS = 7
-"""Series of calls by each preparation."""
+PLACES = 8
+"""Places in memory that blocks of calls take in turn."""
+PLACES_BYTES = 8 << 30
+"""Memory that these may take together; of a larger problem there are fewer."""
+ROOM = 16 << 20
+"""Bytes in which the inputs of a place are moved, as `ROOM` in `replay/src/cuda/clock.rs`."""
+STEP = 512
+"""Steps in which they are moved: what torch's allocator aligns to."""
+HOLD = 3
+"""At least so many flushes, and one for so many calls, keep the device busy while calls are put into the stream."""
 NOTHING_CALLS = 61
 """Calls of the kernel that does nothing."""
 WARM_UP = 3
 """Calls before a graph is recorded: compiling, workspaces, choices of algorithms."""
 FLUSH_FACTOR = 2
 """The second-level cache is flushed by writing this many times its size."""
+
+
+@dataclass
+class Place:
+    """Where calls find their inputs: a graph keeps its addresses."""
+
+    flats: list[torch.Tensor]
+    args: list[Any]
+    memory: list[torch.Tensor]
+    """What the inputs lie in."""
 
 
 class Subject:
@@ -77,15 +94,17 @@ class Subject:
             [store[blob].view(dtype) for blob, dtype in zip(trial["calls"][0]["inputs"], dtypes, strict=True)]
             for trial in trials
         ]
-        # Where calls find their inputs: a graph keeps its addresses.
-        self.flats = [flat.clone() for flat in self.sets[0]]
-        self.args = [decode(value, self.flats) for value in signature["args"]]
+        self.signature = signature["args"]
+        self.rng = random.Random()
+        flats = [flat.clone() for flat in self.sets[0]]
+        self.places = [Place(flats, [decode(value, flats) for value in self.signature], flats)]
         cache = torch.cuda.get_device_properties(self.device).L2_cache_size
         self.flush = torch.empty(FLUSH_FACTOR * cache // 4, dtype=torch.int32, device=self.device)
-        self.calls: dict[str, Callable[[], Any]] = {}
+        self.calls: dict[str, list[Callable[[], Any]]] = {}
+        """Of each baseline, one for each place."""
         self.direct: dict[str, Callable[[], Any]] = {}
         """The same, as a program calls them."""
-        self.count = 0
+        self.count = self.turn = 0
 
     def answer(self, question: dict[str, Any]) -> dict[str, Any]:
         """The answer to one frame."""
@@ -97,51 +116,86 @@ class Subject:
                 whole = end_to_end(self.direct[name])
                 return {"graph": graph, "seconds": seconds, "nothing_us": self.nothing(), "end_to_end_us": whole}
             case {"time": name, "calls": calls}:
-                return {"us": self.time(self.calls[name], calls)}
+                self.turn += 1
+                number = self.turn % len(self.calls[name])
+                return {"us": self.time(self.calls[name][number], calls, self.places[number])}
             case {"work": None}:
                 return self.work()
             case {"rates": None}:
                 rates, host = matmul_rates(self.device), host_costs(self.device)
-                return {"matmul": rates, "medians": self.medians(), "host": host}
+                return {"matmul": rates, "host": host}
             case _:
                 raise ValueError(f"an unknown question: {question}")
 
+    def place(self) -> Place:
+        """Fresh memory for the inputs, each moved by a random step: of a storage of its own, since views count from its
+        start and compiled code asks which inputs share one."""
+        memory, flats = [], []
+        for flat in self.sets[0]:
+            gap = self.rng.randrange(ROOM // STEP) * STEP
+            memory.append(torch.empty(flat.nbytes + gap, dtype=torch.uint8, device=self.device))
+            moved = tensor_at(memory[-1].data_ptr() + gap, flat.nbytes, self.device)
+            flats.append(moved.view(flat.dtype).copy_(flat))
+        return Place(flats, [decode(value, flats) for value in self.signature], memory)
+
     @torch.no_grad()
     def prepare(self, name: str) -> bool:
-        """Make a baseline ready to be called. Whether as a graph: what waits for the device cannot be recorded."""
+        """Make a baseline ready to be called. Whether as graphs: what waits for the device cannot be recorded."""
         call = BASELINES[name](self.model)
-        self.direct[name] = torch.no_grad()(lambda: call(*self.args))
+        first = self.places[0]
+        self.direct[name] = torch.no_grad()(lambda: call(*first.args))
         stream = torch.cuda.Stream()
         with torch.cuda.stream(stream):
             for _ in range(WARM_UP):
-                self.restore(0)
-                call(*self.args)
+                self.restore(0, first)
+                call(*first.args)
         stream.synchronize()
-        graph = torch.cuda.CUDAGraph()
+        self.find_places(call)
+        graphs = []
         try:
-            with torch.cuda.graph(graph, stream=stream):
-                call(*self.args)
+            for place in self.places:
+                with torch.cuda.stream(stream):
+                    call(*place.args)
+                stream.synchronize()
+                graphs.append(torch.cuda.CUDAGraph())
+                with torch.cuda.graph(graphs[-1], stream=stream):
+                    call(*place.args)
         except Exception:
             torch.cuda.synchronize()
-            self.calls[name] = self.direct[name]
+            direct = [lambda args=place.args: call(*args) for place in self.places]
+            self.calls[name] = [torch.no_grad()(call) for call in direct]
             return False
-        self.calls[name] = graph.replay
+        self.calls[name] = [graph.replay for graph in graphs]
         return True
 
-    def restore(self, number: int) -> None:
+    def find_places(self, call: Callable[..., Any]) -> None:
+        """As many places as are wanted and memory is meant for, by what a call takes; the first baseline's are kept."""
+        if len(self.places) > 1:
+            return
+        torch.cuda.reset_peak_memory_stats(self.device)
+        before = torch.cuda.memory_allocated(self.device)
+        call(*self.places[0].args)
+        own = torch.cuda.max_memory_allocated(self.device) - before
+        bytes_each = own + sum(flat.nbytes + ROOM for flat in self.places[0].flats)
+        wanted = min(PLACES, PLACES_BYTES // bytes_each)
+        while len(self.places) < wanted:
+            self.places.append(self.place())
+
+    def restore(self, number: int, place: Place) -> None:
         """Put the inputs of a set where calls find them."""
-        for flat, fresh in zip(self.flats, self.sets[number], strict=True):
+        for flat, fresh in zip(place.flats, self.sets[number], strict=True):
             flat.copy_(fresh)
 
-    def time(self, call: Callable[[], Any], calls: int) -> list[float]:
+    def time(self, call: Callable[[], Any], calls: int, place: Place | None = None) -> list[float]:
         """Device time of some calls with a cold cache, all put into the stream before the first is waited for."""
         events = []
-        # Enough to do that all calls lie in the stream before the device comes to the first: it never waits for the
-        # host between an event and the work behind it.
-        for number in range(calls):
+        # Enough to do that the device never waits for the host between an event and the work behind it: a call with its
+        # flush takes it longer than the host.
+        for number in range(HOLD + calls // HOLD):
             self.flush.fill_(number)
         for _ in range(calls):
-            self.restore(self.count % len(self.sets))
+            if place is not None:
+                self.restore(self.count % len(self.sets), place)
             self.count += 1
             self.flush.fill_(self.count)
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -160,44 +214,20 @@ class Subject:
         return statistics.median(self.time(graph.replay, NOTHING_CALLS))
 
     @torch.no_grad()
-    def medians(self) -> dict[str, list[float]]:
-        """How much the time of a call depends on where its memory lies: medians of two calls, each in fresh memory. All
-        are prepared first and then timed in turns, so that what drifts meanwhile hits all alike."""
-        prepared: dict[str, list[torch.cuda.CUDAGraph]] = {"product": [], "addition": []}
-        rng = random.Random(0)
-        kept = []
-        for _ in range(PREPARATIONS):
-            # Gaps between the memory of one and the next.
-            kept.append(torch.empty(rng.randrange(1, 32) << 20, dtype=torch.uint8, device=self.device))
-            a, b, c = (torch.randn(2048, 2048, device=self.device).half() for _ in range(3))
-            x, y, z = (torch.randn(4 << 20, device=self.device) for _ in range(3))
-            kept += [a, b, c, x, y, z]
-            prepared["product"].append(recorded(functools.partial(torch.mm, a, b, out=c)))
-            prepared["addition"].append(recorded(functools.partial(torch.add, x, y, out=z)))
-        return {name: self.in_turns(graphs) for name, graphs in prepared.items()}
-
-    def in_turns(self, graphs: list[torch.cuda.CUDAGraph]) -> list[float]:
-        """Median time of each of some calls: of the medians of series that take turns."""
-        series: list[list[float]] = [[] for _ in graphs]
-        for _ in range(TURNS):
-            for graph, medians in zip(graphs, series, strict=True):
-                medians.append(statistics.median(self.time(graph.replay, 31)))
-        return [statistics.median(medians) for medians in series]
-
-    @torch.no_grad()
     def work(self) -> dict[str, Any]:
         """Floating operations and least bytes of one call."""
-        self.restore(0)
+        first = self.places[0]
+        self.restore(0, first)
         with FlopCounterMode(display=False) as counter:
-            output = self.model(*self.args)
+            output = self.model(*first.args)
         tensors = [leaf for leaf in tree_flatten(output)[0] if isinstance(leaf, torch.Tensor)]
         storages = {
             tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes()
-            for tensor in (*self.flats, *reference.state_of(self.model).values(), *tensors)
+            for tensor in (*first.flats, *reference.state_of(self.model).values(), *tensors)
         }
-        tensors = [*self.flats, *reference.state_of(self.model).values()]
-        self.restore(0)
-        least = least_work(lambda: self.model(*self.args), tensors)
+        tensors = [*first.flats, *reference.state_of(self.model).values()]
+        self.restore(0, first)
+        least = least_work(lambda: self.model(*first.args), tensors)
         return {"flops": counter.get_total_flops(), "bytes": sum(storages.values()), "least": least}
 
 

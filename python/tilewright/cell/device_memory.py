@@ -75,7 +75,8 @@ class _Bytes:
         }
 
 
-def _tensor(address: int, nbytes: int, device: str) -> torch.Tensor:
+def tensor_at(address: int, nbytes: int, device: str) -> torch.Tensor:
+    """A tensor of bytes over memory that the caller keeps alive, of a storage of its own."""
     return torch.as_tensor(_Bytes(address, nbytes), device=device)
 
 
@@ -102,7 +103,7 @@ class Slab:
         handle = _Handle()
         driver().call("cuIpcGetMemHandle", ctypes.byref(handle), address)
         self.handle = list(bytes(handle))
-        self.data = _tensor(address.value, self.nbytes, device)
+        self.data = tensor_at(address.value, self.nbytes, device)
 
     def take(self, nbytes: int) -> tuple[int, torch.Tensor] | None:
         """Bytes that nobody has, with their offset; None where there are not enough."""
@@ -124,7 +125,7 @@ class Mapping:
     def __enter__(self) -> torch.Tensor:
         handle = _Handle.from_buffer_copy(bytes(self.handle))
         driver().call("cuIpcOpenMemHandle_v2", ctypes.byref(self.address), handle, LAZY_PEER_ACCESS)
-        return _tensor(self.address.value, self.nbytes, self.device)
+        return tensor_at(self.address.value, self.nbytes, self.device)
 
     def __exit__(self, *_: object) -> None:
         torch.cuda.synchronize(self.device)

@@ -1,5 +1,7 @@
 //! The memory of one program: all its buffers in one allocation, with guard zones between them.
 
+use rand::{Rng, RngExt};
+
 use super::driver::{Context, Memory};
 use crate::wire::{Failure, Loan};
 
@@ -7,6 +9,9 @@ type Result<T> = std::result::Result<T, Failure>;
 
 /// Bytes of guard zone on each side of every buffer.
 pub(super) const GUARD: u64 = 4096;
+
+/// Steps in which buffers are moved.
+const STEP: u64 = 512;
 
 /// An allocation that another process may map takes whole grains: of a smaller one it would see the neighbours.
 pub(super) const GRAIN: u64 = 2 << 20;
@@ -30,22 +35,37 @@ pub(super) struct Arena {
 }
 
 impl Arena {
-    /// Buffers of these sizes, full of `poison`.
-    pub(super) fn new(context: &Context, sizes: &[u64], poison: u8) -> Result<Self> {
-        let mut spans = Vec::new();
-        let mut at = GUARD;
-        for &size in sizes {
-            spans.push((at, size));
-            at += size.next_multiple_of(256) + GUARD;
-        }
-        let arena = Self { memory: context.alloc(at.next_multiple_of(GRAIN))?, spans };
-        arena.memory.set(context, 0, u32::from(guard_byte(0)), 1, GUARD)?;
-        for (buffer, &(start, size)) in arena.spans.iter().enumerate() {
-            arena.poison(context, buffer, poison)?;
-            let behind = size.next_multiple_of(256) - size + GUARD;
-            arena.memory.set(context, start + size, u32::from(guard_byte(buffer + 1)), 1, behind)?;
-        }
+    /// Buffers of these sizes, full of `poison`, close together; with `room` bytes in which they can be moved.
+    pub(super) fn new(context: &Context, sizes: &[u64], poison: u8, room: u64) -> Result<Self> {
+        let (spans, end) = close_together(sizes);
+        let mut arena = Self { memory: context.alloc((end + room).next_multiple_of(GRAIN))?, spans };
+        arena.lay_out(context, arena.spans.clone(), poison)?;
         Ok(arena)
+    }
+
+    /// Moves the buffers to other places, in their order, and fills them with `poison`: nothing is left of what they held.
+    pub(super) fn scatter(&mut self, context: &Context, poison: u8, rng: &mut impl Rng) -> Result<()> {
+        let sizes: Vec<u64> = self.spans.iter().map(|&(_, size)| size).collect();
+        let (spans, end) = close_together(&sizes);
+        let gaps = gaps(spans.len(), self.memory.size().saturating_sub(end), rng);
+        let moved = spans.iter().zip(gaps).map(|(&(start, size), gap)| (start + gap, size)).collect();
+        self.lay_out(context, moved, poison)
+    }
+
+    /// Poison in the buffers, guard bytes in all that lies between.
+    fn lay_out(&mut self, context: &Context, spans: Vec<(u64, u64)>, poison: u8) -> Result<()> {
+        self.spans = spans;
+        let mut free = 0;
+        for (buffer, &(start, size)) in self.spans.iter().enumerate() {
+            self.guard(context, buffer, free, start)?;
+            self.poison(context, buffer, poison)?;
+            free = start + size;
+        }
+        self.guard(context, self.spans.len(), free, self.memory.size())
+    }
+
+    fn guard(&self, context: &Context, zone: usize, from: u64, to: u64) -> Result<()> {
+        self.memory.set(context, from, u32::from(guard_byte(zone)), 1, to - from)
     }
 
     pub(super) fn poison(&self, context: &Context, buffer: usize, poison: u8) -> Result<()> {
@@ -119,5 +139,51 @@ impl Arena {
 impl Places for Arena {
     fn address(&self, buffer: usize, offset: u64) -> u64 {
         self.memory.address + self.spans[buffer].0 + offset
+    }
+}
+
+/// Start and length of each buffer, with no more than a guard zone between them, and where the last zone ends.
+fn close_together(sizes: &[u64]) -> (Vec<(u64, u64)>, u64) {
+    let mut at = GUARD;
+    let place = |&size: &u64| {
+        let start = at;
+        at += size.next_multiple_of(256) + GUARD;
+        (start, size)
+    };
+    let spans = sizes.iter().map(place).collect();
+    (spans, at)
+}
+
+/// How far each of some buffers is moved, none further than `room`, and none less than the one before it.
+fn gaps(count: usize, room: u64, rng: &mut impl Rng) -> Vec<u64> {
+    let mut gaps: Vec<u64> = (0..count).map(|_| rng.random_range(0..=room / STEP) * STEP).collect();
+    gaps.sort_unstable();
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    /// Moved buffers keep their order and their guard zones, and stay inside.
+    #[test]
+    fn moved_buffers_stay_apart() {
+        let (spans, end) = close_together(&[1, 0, 4096, 1 << 20, 257]);
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        for room in [0, 511, 512, 1 << 24] {
+            let gaps = gaps(spans.len(), room, &mut rng);
+            let moved: Vec<(u64, u64)> = spans.iter().zip(gaps).map(|(span, gap)| (span.0 + gap, span.1)).collect();
+            let mut free = 0;
+            for (&(start, size), &(close, _)) in moved.iter().zip(&spans) {
+                assert!(start >= free + GUARD && start % 256 == 0 && start - close <= room, "{moved:?}");
+                free = start + size;
+            }
+            assert!(free + GUARD <= end + room, "{moved:?}");
+        }
+        let all: std::collections::HashSet<_> = (0..20).map(|_| gaps(3, 1 << 24, &mut rng)).collect();
+        assert_eq!(all.len(), 20);
     }
 }

@@ -1,4 +1,9 @@
 //! The device's clock: a program recorded as a graph, and timed on inputs that are put back before each call.
+//!
+//! How long a kernel takes depends a little on where its memory lies. So each block of calls has its buffers elsewhere:
+//! blocks differ by that as well, and an interval over blocks holds it.
+
+use rand::rngs::StdRng;
 
 use super::arena::{Arena, Places};
 use super::driver::{Context, Event, Graph, Memory};
@@ -13,6 +18,9 @@ const FLUSH_FACTOR: u64 = 2;
 
 /// Calls of the kernel that does nothing.
 const NOTHING_CALLS: u32 = 61;
+
+/// Bytes in which a program's buffers are moved from block to block.
+const ROOM: u64 = 16 << 20;
 
 /// A program that is ready to be timed.
 pub(super) struct Clock {
@@ -30,12 +38,13 @@ pub(super) struct Clock {
     digest: Kernel,
     key: u64,
     flush: Memory,
-    /// The whole program.
+    /// The whole program, where the buffers lie now.
     graph: Graph,
-    /// The same with an event before the first launch and one after each.
-    marked: Option<(Graph, Vec<Event>)>,
+    /// Events of that graph: before the first launch and after each, or none.
+    marks: Vec<Event>,
     /// Calls so far: they take the sets in turn.
     calls: usize,
+    rng: StdRng,
 }
 
 /// What the untimed calls did.
@@ -60,7 +69,7 @@ impl Clock {
     ) -> Result<(Self, f64)> {
         let Prepare { program, sets, handles, poison, lend, results, digest, key, nothing } = prepare;
         let kernels = Kernel::load_all(context, modules, &program, blobs)?;
-        let arena = Arena::new(context, &program.buffers, poison)?;
+        let arena = Arena::new(context, &program.buffers, poison, ROOM)?;
         let literals = program.ops.iter().map(|op| literal(context, op, blobs)).collect::<Result<Vec<_>>>()?;
         let sets = load_sets(context, &program, &sets, (&handles, blobs))?;
         let digest = own_kernel(context, modules, digest, blobs)?;
@@ -80,8 +89,9 @@ impl Clock {
             key,
             flush,
             graph,
-            marked: None,
+            marks: Vec::new(),
             calls: 0,
+            rng: rand::make_rng(),
         };
         let nothing_us = nothing_us.map_or_else(|| clock.time_nothing(context, &nothing), Ok)?;
         Ok((clock, nothing_us))
@@ -125,7 +135,8 @@ impl Clock {
         self.results.iter().map(|&buffer| self.arena.download(buffer)).collect()
     }
 
-    /// Times some calls. All are put into the stream before the first is waited for, so that the device never idles.
+    /// Times some calls, with the buffers at new places. All are put into the stream before the first is waited for, so that
+    /// the device never idles.
     pub(super) fn time(
         &mut self,
         context: &Context,
@@ -134,9 +145,7 @@ impl Clock {
         launches: bool,
     ) -> Result<(Vec<Call>, Option<usize>)> {
         let slots = self.digest_slots(context, calls)?;
-        if launches && self.marked.is_none() {
-            self.marked = Some(self.record_marked(context)?);
-        }
+        self.move_buffers(context, launches)?;
         let mut timed = Vec::new();
         self.hold(context, calls)?;
         for at in 0..calls {
@@ -148,19 +157,11 @@ impl Clock {
             }
             let (start, end) = (Event::new()?, Event::new()?);
             start.record(context)?;
-            match self.marked.as_ref().filter(|_| launches) {
-                Some((graph, _)) => graph.launch(context)?,
-                None => self.graph.launch(context)?,
-            }
+            self.graph.launch(context)?;
             end.record(context)?;
             self.put_digest(context, &slots, u64::from(at))?;
-            let launches_us = match self.marked.as_ref().filter(|_| launches) {
-                // The events inside are the graph's: they are read before it runs again.
-                Some((_, events)) => {
-                    events.windows(2).map(|pair| pair[1].since(&pair[0])).collect::<Result<Vec<_>>>()?
-                }
-                None => Vec::new(),
-            };
+            // The events inside are the graph's: they are read before it runs again.
+            let launches_us = self.marks.windows(2).map(|pair| pair[1].since(&pair[0])).collect::<Result<Vec<_>>>()?;
             timed.push((set, start, end, launches_us));
         }
         let digests = read_words(context, &slots, u64::from(calls))?;
@@ -212,16 +213,19 @@ impl Clock {
         Ok(())
     }
 
-    fn record_marked(&self, context: &Context) -> Result<(Graph, Vec<Event>)> {
+    /// Gives the buffers new places, and records the program for them; with `marked`, its events too.
+    fn move_buffers(&mut self, context: &Context, marked: bool) -> Result<()> {
+        self.arena.scatter(context, self.poison, &mut self.rng)?;
         let launches = self.program.ops.iter().filter(|op| matches!(op, Op::Launch { .. })).count();
-        let events = (0..=launches).map(|_| Event::new()).collect::<Result<Vec<_>>>()?;
-        let mut next = events.iter();
+        let marks = (0..=launches).filter(|_| marked).map(|_| Event::new()).collect::<Result<Vec<_>>>()?;
+        let mut next = marks.iter();
         let mut mark = || next.next().map_or(Ok(()), |event| event.record_inside(context));
-        let graph = Graph::record(context, || {
+        self.graph = Graph::record(context, || {
             mark()?;
             play(context, &self.program, &self.kernels, &self.literals, &self.arena, &mut mark)
         })?;
-        Ok((graph, events))
+        self.marks = marks;
+        self.graph.upload(context)
     }
 
     fn digest_slots(&self, context: &Context, calls: u32) -> Result<Memory> {

@@ -106,7 +106,7 @@ impl Executor {
 
     /// Memory for a program with its first contents.
     fn filled(&self, program: &Program, contents: &[Option<Content>], blobs: &[Vec<u8>], poison: u8) -> Result<Arena> {
-        let arena = Arena::new(&self.context, &program.buffers, poison)?;
+        let arena = Arena::new(&self.context, &program.buffers, poison, 0)?;
         for (buffer, content) in contents.iter().enumerate() {
             match content.filter(|_| arena.size(buffer) > 0) {
                 None => {}

@@ -71,6 +71,12 @@ impl Graph {
         Ok(Self(exec))
     }
 
+    /// Brings it to the device, so that the first launch has no more to do than the others.
+    pub(in crate::cuda) fn upload(&self, context: &Context) -> Result<()> {
+        // SAFETY: the handle lives as long as self.
+        check(unsafe { sys::cuGraphUpload(self.0, context.stream) }, "cuGraphUpload")
+    }
+
     pub(in crate::cuda) fn launch(&self, context: &Context) -> Result<()> {
         // SAFETY: the handle lives as long as self.
         check(unsafe { sys::cuGraphLaunch(self.0, context.stream) }, "cuGraphLaunch")

@@ -1,11 +1,15 @@
 """How well the clock repeats, agrees with other clocks and tells slower kernels: prints Markdown.
 
-    python3 scripts/gpu/clock.py BINARY [--runs 20] [--slow-runs 4] [--only PROBLEM ...] [--out DIR]
+    python3 scripts/gpu/clock.py BINARY [--runs 20] [--slow-runs 6] [--only PROBLEM ...] [--sizes] [--out DIR]
 
-Each problem of scripts/gpu/clock is verified many times, and so are variants that do the first 2 % or 5 % of their work
-twice: told apart are, of equal ones, pairs, and of slower ones, those below the first equal one. Beside that, the
-candidate is run here and timed by triton.testing.do_bench and by torch's profiler (the kernel's own time, with the
-cache flushed before each call).
+Each problem of scripts/gpu/clock is verified many times, and so are variants that do 2 % or 5 % of their work twice. Of
+equal ones, all pairs are compared; each slower one is compared with each plain one. Two are told apart where their 95 %
+intervals have nothing in common.
+
+Beside that, the candidate is run here and timed by triton.testing.do_bench and by torch's profiler (the kernel's own
+time, with the cache flushed before each call). What do_bench says of a kernel that does nothing is taken off, as the
+executor's own cost of measuring is, but for the 0.6 us that such a kernel takes. With `--sizes`, that is done for
+kernels of about 20, 50 and 200 us as well.
 """
 
 import argparse
@@ -18,10 +22,21 @@ import sys
 from pathlib import Path
 
 import torch
+import triton
 import triton.testing
 
 HERE = Path(__file__).parent / "clock"
 PARTS = {"": 0.0, "2 % slower": 0.02, "5 % slower": 0.05}
+NOTHING = 0.6
+"""Microseconds of a kernel that does nothing, as in `verify/timing.rs`."""
+SIZES = {"20 us": 6 << 20, "50 us": 16 << 20, "200 us": 66 << 20}
+"""Elements of `scale_add` that take about as long."""
+
+
+@triton.jit
+def nothing_kernel(x_ptr):
+    """A kernel that does nothing."""
+    pass
 
 
 def load(path: Path):
@@ -37,6 +52,15 @@ def variant(candidate: Path, share: float, comment: str) -> str:
     return candidate.read_text().replace("EXTRA = 0.0", f"EXTRA = {share}") + f"# {comment}\n"
 
 
+def write_variants(candidate: Path, share: float, count: int, folder: Path) -> list[Path]:
+    """Files of candidates that differ in a comment."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"run{run}.py" for run in range(count)]
+    for path in paths:
+        path.write_text(variant(candidate, share, path.stem))
+    return paths
+
+
 def verdicts(binary: str, problem: Path, folder: Path) -> list[dict]:
     """Verdicts on the candidates in a folder."""
     command = [binary, "verify", str(problem), "--batch", str(folder), "--target", "cuda:0", "--trials", "2"]
@@ -50,12 +74,20 @@ def verdicts(binary: str, problem: Path, folder: Path) -> list[dict]:
     return [verdict for verdict in found if verdict.get("timing")]
 
 
-def other_clocks(problem: Path, candidate: Path) -> tuple[float, float]:
-    """Microseconds by do_bench and by the profiler."""
+def do_bench(call) -> float:
+    """Median microseconds by do_bench."""
+    return triton.testing.do_bench(call, warmup=25, rep=100, return_mode="median") * 1e3
+
+
+def other_clocks(problem: Path, candidate: Path) -> tuple[float, float, float]:
+    """Microseconds by do_bench, by do_bench without the cost of measuring, and by the profiler."""
     inputs = [x.cuda() for x in load(problem).get_inputs()]
     model = load(candidate).ModelNew().cuda()
     model(*inputs)
-    bench = triton.testing.do_bench(lambda: model(*inputs), warmup=50, rep=200, return_mode="median") * 1e3
+    one = torch.zeros(1, device="cuda")
+    nothing_kernel[(1,)](one)
+    cost = do_bench(lambda: nothing_kernel[(1,)](one)) - NOTHING
+    bench = do_bench(lambda: model(*inputs))
     flush = torch.empty(128 << 20, dtype=torch.int8, device="cuda")
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         for _ in range(100):
@@ -63,7 +95,7 @@ def other_clocks(problem: Path, candidate: Path) -> tuple[float, float]:
             model(*inputs)
         torch.cuda.synchronize()
     times = [e.device_time for e in profile.events() if e.name.endswith("_kernel") and "at::" not in e.name]
-    return bench, statistics.median(times)
+    return bench, bench - cost, statistics.median(times)
 
 
 def variation(values: list[float]) -> float:
@@ -71,58 +103,92 @@ def variation(values: list[float]) -> float:
     return statistics.stdev(values) / statistics.mean(values) if len(values) > 1 else 0.0
 
 
+def half_width(estimates: list[dict]) -> str:
+    """Half of the 95 % interval as a share: the median of some."""
+    return f"±{statistics.median((e['high'] - e['low']) / (2 * e['value']) for e in estimates):.2%}"
+
+
+def told_apart(pairs: list[tuple[dict, dict]]) -> str:
+    """How many pairs of intervals have nothing in common."""
+    return f"{sum(a['high'] < b['low'] or b['high'] < a['low'] for a, b in pairs)} of {len(pairs)}"
+
+
+def repeat(options: argparse.Namespace, problem: Path, log) -> None:
+    """The rows of one problem."""
+    candidate = problem.with_name(f"{problem.stem}_triton.py")
+    # All programs of a product run at once, so that more of them are not slower by their share.
+    parts = PARTS if "EXTRA" in candidate.read_text() else {"": 0.0}
+    plain: dict[str, list[dict]] = {}
+    for name, share in parts.items():
+        folder = options.out / f"{problem.stem}_{int(share * 100)}"
+        paths = write_variants(candidate, share, options.runs if share == 0.0 else options.slow_runs, folder)
+        found = verdicts(options.binary, problem, folder)
+        log.writelines(json.dumps(v) + "\n" for v in found)
+        log.flush()
+        if not found:
+            print(f"| {problem.stem} {name} | 0 |")
+            continue
+        kinds = {"device": [v["timing"]["device_us"] for v in found]}
+        if all(v["timing"]["baselines"] for v in found):
+            kinds["speedup"] = [v["timing"]["baselines"][0]["speedup"] for v in found]
+        cells = [f"{problem.stem} {name}", str(len(found))]
+        for kind, estimates in kinds.items():
+            values = [e["value"] for e in estimates]
+            pairs = list(
+                itertools.product(plain.get(kind, []), estimates) if name else itertools.combinations(estimates, 2)
+            )
+            middle = f"{statistics.median(values):.4g}"
+            cells += [middle, f"{variation(values):.2%}", half_width(estimates), told_apart(pairs)]
+        if not name:
+            plain = kinds
+        clocks = other_clocks(problem, paths[0])
+        warm = statistics.median(v["timing"]["warm_us"]["value"] for v in found)
+        print("| " + " | ".join([*cells, f"{warm:.2f}", *(f"{us:.2f}" for us in clocks)]) + " |", flush=True)
+
+
+def sizes(options: argparse.Namespace) -> None:
+    """The candidate `scale_add` in several sizes by all clocks."""
+    print("\n| kernel | device us | do_bench | without its cost | against ours | profiler | against ours |")
+    print("|---|---|---|---|---|---|---|")
+    for name, count in SIZES.items():
+        folder = options.out / f"size_{count}"
+        folder.mkdir(parents=True, exist_ok=True)
+        problem = options.out / f"scale_add_{count}.py"
+        problem.write_text((HERE / "scale_add.py").read_text().replace("N = 8 * 1024 * 1024", f"N = {count}"))
+        paths = write_variants(HERE / "scale_add_triton.py", 0.0, 3, folder)
+        found = verdicts(options.binary, problem, folder)
+        if not found:
+            continue
+        ours = statistics.median(v["timing"]["device_us"]["value"] for v in found)
+        bench, net, profiler = other_clocks(problem, paths[0])
+        print(
+            f"| {name} | {ours:.2f} | {bench:.2f} | {net:.2f} | {net / ours - 1:+.2%} | {profiler:.2f} "
+            f"| {profiler / ours - 1:+.2%} |",
+            flush=True,
+        )
+
+
 def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
     parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--slow-runs", type=int, default=4, help="verdicts on each slower variant")
+    parser.add_argument("--slow-runs", type=int, default=6, help="verdicts on each slower variant")
     parser.add_argument("--only", nargs="*", help="names of problems")
+    parser.add_argument("--sizes", action="store_true", help="other clocks on kernels of 20, 50 and 200 us, too")
     parser.add_argument("--out", type=Path, default=Path("/tmp"))
     options = parser.parse_args()
     print(
-        "| problem | verdicts | device us | CV | speedup against eager | CV | 95 % in the first "
-        "| told apart | warm us | do_bench | profiler |"
+        "| problem | verdicts | device us | CV | 95 % | told apart | speedup | CV | 95 % | told apart "
+        "| warm us | do_bench | without its cost | profiler |"
     )
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
-    log = (options.out / "clock.jsonl").open("w")
-    for problem in sorted(p for p in HERE.glob("*.py") if not p.stem.endswith("_triton")):
-        if options.only and problem.stem not in options.only:
-            continue
-        candidate = problem.with_name(f"{problem.stem}_triton.py")
-        plain: list[dict] = []
-        # All programs of a product run at once, so that more of them are not slower by their share.
-        parts = PARTS if "EXTRA" in candidate.read_text() else {"": 0.0}
-        for name, share in parts.items():
-            folder = options.out / f"{problem.stem}_{int(share * 100)}"
-            folder.mkdir(parents=True, exist_ok=True)
-            for run in range(options.runs if share == 0.0 else options.slow_runs):
-                path = folder / f"run{run}.py"
-                path.write_text(variant(candidate, share, f"run {run}"))
-            found = verdicts(options.binary, problem, folder)
-            if not found:
-                print(f"| {problem.stem} {name} | 0 | | | | | | | | | |")
-                continue
-            plain = plain or found
-            bench, profiler = other_clocks(problem, path)
-            times = [v["timing"]["device_us"]["value"] for v in found]
-            speedups = [v["timing"]["baselines"][0]["speedup"] for v in found]
-            values = [speedup["value"] for speedup in speedups]
-            first = plain[0]["timing"]["baselines"][0]["speedup"]
-            apart = sum(speedup["high"] < first["low"] for speedup in speedups)
-            told = f"{apart} of {len(speedups)}"
-            if share == 0.0:
-                pairs = list(itertools.combinations(speedups, 2))
-                told = f"{sum(a['high'] < b['low'] or b['high'] < a['low'] for a, b in pairs)} of {len(pairs)} pairs"
-            print(
-                f"| {problem.stem} {name} | {len(times)} | {statistics.median(times):.2f} | {variation(times):.2%} "
-                f"| {statistics.median(values):.4f} | {variation(values):.2%} "
-                f"| {speedups[0]['low']:.4f} to {speedups[0]['high']:.4f} | {told} "
-                f"| {found[0]['timing']['warm_us']['value']:.2f} | {bench:.2f} | {profiler:.2f} |",
-                flush=True,
-            )
-            log.writelines(json.dumps(v) + "\n" for v in found)
-            log.flush()
+    print("|" + "---|" * 14)
+    with (options.out / "clock.jsonl").open("w") as log:
+        for problem in sorted(p for p in HERE.glob("*.py") if not p.stem.endswith("_triton")):
+            if not options.only or problem.stem in options.only:
+                repeat(options, problem, log)
+    if options.sizes:
+        sizes(options)
 
 
 if __name__ == "__main__":

@@ -75,13 +75,13 @@ impl Stage {
         Ok(Self { runner: self.runner.preloading(library)?, ..self.clone() })
     }
 
-    /// Where compiled kernels are kept.
     /// The software that jobs run on: `torch 2.11.0, triton 3.6.0`.
     pub fn software(&self) -> String {
         let (torch, triton) = self.runner.versions();
         format!("torch {torch}, triton {triton}")
     }
 
+    /// Where compiled kernels are kept.
     pub fn cache(&self) -> &Cache {
         &self.cache
     }

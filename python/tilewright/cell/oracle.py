@@ -56,6 +56,9 @@ SAMPLES = 16
 """Calls of a trial of a reference that draws random numbers."""
 
 
+Layouts = dict[str, tuple[torch.dtype, torch.Size]]
+"""Dtype and shape of each tensor of an output."""
+
 _NUMBERS = "numbers that get_inputs draws are drawn once, and are the same in all calls"
 
 
@@ -126,6 +129,8 @@ class Shape:
     estimate: Estimate
     calls: int
     """Of a trial on the problem's own distribution, one after the other on one module."""
+    outputs: Layouts
+    """Of a call."""
 
 
 class Oracle:
@@ -261,7 +266,7 @@ class Oracle:
             self.no_float64 = self._try_wide(case, seed, level, docs, flats, run)
         if flats and case.label == "default":
             self._require_dependence(case, seed, level, docs, flats, outputs)
-        return Shape(self._signature(case, level, docs, flats), level, size, calls)
+        return Shape(self._signature(case, level, docs, flats), level, size, calls, _layouts(outputs))
 
     def _first_inputs(self, case: Case, seed: int) -> tuple[list[Any], list[torch.Tensor]]:
         """Inputs of a call, made on the CPU if the problem cannot make them where the reference runs."""
@@ -390,6 +395,12 @@ class Oracle:
             forward = derive(seed, "forward", number)
             with _defects(self.path, "Model.forward") if regime == "seed" else contextlib.nullcontext():
                 outcome = self._both(native, wide, shape.signature["args"], flats, forward, regime)
+            if not isinstance(outcome, str):
+                outputs = _layouts(reference.output_tensors(outcome[0].output))
+                if outputs != shape.outputs:
+                    outcome = _other_layout(shape.outputs, outputs)
+                    if regime == "seed":
+                        raise Defect(outcome)
             if isinstance(outcome, str):
                 self.notes.append(f"value regime {regime} says nothing: {outcome}")
                 return None
@@ -502,6 +513,24 @@ def _checked_outputs(run: Run) -> dict[str, torch.Tensor]:
     if len(floats) == len(tensors) and not any(_some_finite(tensor) for tensor in floats):
         raise Defect("every element of the reference's output is NaN or infinite")
     return tensors
+
+
+def _layouts(outputs: dict[str, torch.Tensor]) -> Layouts:
+    return {path: (tensor.dtype, tensor.shape) for path, tensor in outputs.items()}
+
+
+def _other_layout(first: Layouts, second: Layouts) -> str:
+    """Why no plan can be right for two calls."""
+    path = next(path for path in (*first, *second) if first.get(path) != second.get(path))
+
+    def words(layouts: Layouts) -> str:
+        dtype, shape = layouts.get(path, (None, ()))
+        return f"{dtype} {list(shape)}".removeprefix("torch.") if dtype else "nothing"
+
+    return (
+        f"the shape of the reference's output depends on values: {path} is {words(first)} in one call and "
+        f"{words(second)} in another"
+    )
 
 
 def _some_finite(tensor: torch.Tensor) -> bool:

@@ -14,6 +14,7 @@ import collections
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -50,7 +51,7 @@ def tasks(every: int, only: str) -> list[Task]:
         mixed.append(task)
         if len(mixed) % 4 == 3 and wrong:
             mixed.append(wrong.pop(0))
-    return [task for task in (*mixed, *wrong) if only in task.name]
+    return [task for task in (*mixed, *wrong) if re.search(only, task.name)]
 
 
 def answers(options: argparse.Namespace, asked: list[Task], *more: str, host_data: bool = False) -> dict[int, Any]:
@@ -130,7 +131,7 @@ def main() -> int:
     parser.add_argument(
         "--wrong", type=int, default=0, metavar="N", help="every Nth wrong candidate of the corpus; 0 for none"
     )
-    parser.add_argument("--only", default="", help="names that hold this")
+    parser.add_argument("--only", default="", help="names that this regular expression finds")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--trials", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=12)

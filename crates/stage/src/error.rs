@@ -32,6 +32,9 @@ pub enum StageError {
     /// The Python side or the sandbox: never the candidate's fault.
     #[error(transparent)]
     Cell(#[from] CellError),
+    /// The process that holds a problem's data has ended: never the candidate's fault, and not the problem's.
+    #[error("the process that holds the problem's data ended: {0}")]
+    Lost(String),
     /// Reading or writing files on this side: never the candidate's fault.
     #[error("failed to {what}: {error}")]
     Io {
@@ -49,7 +52,7 @@ impl StageError {
 
     /// Whether it says nothing about the candidate (or the problem).
     pub fn is_infrastructure(&self) -> bool {
-        matches!(self, Self::Internal(_) | Self::Cell(_) | Self::Io { .. })
+        matches!(self, Self::Internal(_) | Self::Cell(_) | Self::Lost(_) | Self::Io { .. })
     }
 }
 

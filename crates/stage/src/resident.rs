@@ -8,6 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -26,16 +28,19 @@ const ANSWER: Duration = Duration::from_secs(900);
 /// How long it may take to end.
 const END: Duration = Duration::from_secs(2);
 
+/// How often a process is started that ends while it makes its data.
+const STARTS: u32 = 3;
+
 /// A process that holds a problem's data on a GPU. It ends when this is dropped. Trusted.
 #[derive(Debug)]
 pub struct Resident {
     held: Mutex<Held>,
-    job: JoinHandle<()>,
 }
 
 #[derive(Debug)]
 struct Held {
     stream: UnixStream,
+    job: JoinHandle<()>,
     /// Baselines that are ready.
     ready: BTreeMap<BaselineKind, Ready>,
     work: Option<Work>,
@@ -162,6 +167,20 @@ impl Stage {
         request: &OracleRequest,
         profiles: &[Profile],
     ) -> Result<(OracleData, Resident), StageError> {
+        let mut starts = 1;
+        loop {
+            match self.start_resident(request, profiles) {
+                Err(StageError::Lost(why)) if starts < STARTS => {
+                    tracing::warn!(why, "the process that makes data on the GPU is started again");
+                    starts += 1;
+                }
+                Err(error) => return Err(error),
+                Ok((data, held)) => return Ok((data, Resident { held: Mutex::new(held) })),
+            }
+        }
+    }
+
+    fn start_resident(&self, request: &OracleRequest, profiles: &[Profile]) -> Result<(OracleData, Held), StageError> {
         let problem = std::path::absolute(&request.problem).map_err(StageError::io("find the current folder"))?;
         let seconds = self.options.limits.oracle.wall;
         let (mut job, scratch) = self.job("resident", &self.options.limits.resident, |scratch| {
@@ -177,11 +196,13 @@ impl Stage {
         let job = std::thread::spawn(move || stage.serve_resident((job, scratch)));
         let mut stream = connect(&socket, &job)?;
         stream.set_read_timeout(Some(seconds)).map_err(StageError::io("set a socket up"))?;
-        let answer =
-            receive(&mut stream).map_err(StageError::io("hear from the process that makes data on the GPU"))?;
+        let answer = receive(&mut stream).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::ConnectionReset => lost(&error),
+            _ => StageError::io("hear from the process that makes data on the GPU")(error),
+        })?;
         stream.set_read_timeout(Some(ANSWER)).map_err(StageError::io("set a socket up"))?;
-        let held = Held { stream, ready: BTreeMap::new(), work: None, places: BTreeMap::new(), lost: false };
-        Ok((read_answer("resident", answer)?, Resident { held: Mutex::new(held), job }))
+        let held = Held { stream, job, ready: BTreeMap::new(), work: None, places: BTreeMap::new(), lost: false };
+        Ok((read_answer("resident", answer)?, held))
     }
 
     fn serve_resident(&self, job: (tilewright_cell::Job, TempDir)) {
@@ -198,7 +219,8 @@ fn connect(socket: &Path, job: &JoinHandle<()>) -> Result<UnixStream, StageError
     loop {
         match UnixStream::connect(socket) {
             Ok(stream) => return Ok(stream),
-            Err(error) if job.is_finished() || start.elapsed() > START => {
+            Err(error) if job.is_finished() => return Err(lost(&error)),
+            Err(error) if start.elapsed() > START => {
                 return Err(StageError::io("reach the process that holds data on the GPU")(error));
             }
             Err(_) => std::thread::sleep(Duration::from_millis(5)),
@@ -207,15 +229,49 @@ fn connect(socket: &Path, job: &JoinHandle<()>) -> Result<UnixStream, StageError
 }
 
 impl Resident {
-    /// Whether it has stopped to answer.
+    /// Whether the process has ended, or no longer answers.
     pub fn is_lost(&self) -> bool {
-        self.held().lost
+        self.held().is_lost()
+    }
+
+    /// Its number among all processes; none where the system does not tell.
+    pub fn pid(&self) -> Option<u32> {
+        let peer = getsockopt(&self.held().stream, PeerCredentials).ok()?;
+        u32::try_from(peer.pid()).ok().filter(|&pid| pid > 0)
+    }
+
+    /// Has another process make the same data, where this one's has ended: whoever asks from now on asks that. The answer
+    /// of the oracle, to be held against the first one's; none where nothing had to be done.
+    ///
+    /// # Errors
+    /// Those of [`Stage::resident`].
+    pub fn revive(
+        &self,
+        stage: &Stage,
+        request: &OracleRequest,
+        profiles: &[Profile],
+    ) -> Result<Option<OracleData>, StageError> {
+        let mut held = self.held();
+        if !held.is_lost() {
+            return Ok(None);
+        }
+        tracing::warn!(problem = %request.problem.display(), "the process that held a problem's data is replaced");
+        let (data, fresh) = stage.resident(request, profiles)?;
+        *held = fresh.held.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(Some(data))
+    }
+
+    /// Ends the process: its data are not what was wanted.
+    pub fn close(&self) {
+        let mut held = self.held();
+        held.lost = true;
+        let _ = held.stream.shutdown(std::net::Shutdown::Both);
     }
 
     /// Whether all of these baselines are ready.
     pub fn is_ready(&self, kinds: &[BaselineKind]) -> bool {
         let held = self.held();
-        !held.lost && held.work.is_some() && kinds.iter().all(|kind| held.ready.contains_key(kind))
+        !held.is_lost() && held.work.is_some() && kinds.iter().all(|kind| held.ready.contains_key(kind))
     }
 
     /// Makes a baseline ready, if it is not yet.
@@ -306,6 +362,10 @@ impl Resident {
 }
 
 impl Held {
+    fn is_lost(&self) -> bool {
+        self.lost || self.job.is_finished()
+    }
+
     fn read(&mut self, blob: Blob) -> std::io::Result<Vec<u8>> {
         let answer = exchange(&mut self.stream, &json!({"read": blob}))?;
         if answer.get("nbytes").and_then(Value::as_u64) != Some(blob.nbytes) {
@@ -322,7 +382,7 @@ impl Held {
         let what = question.as_object().and_then(|question| question.keys().next()).map_or("", String::as_str);
         tracing::debug!(micros = start.elapsed().as_micros(), what, "asked the process that holds data");
         self.lost |= answer.is_err();
-        let answer = answer.map_err(|error| malformed(&error.to_string()))?;
+        let answer = answer.map_err(|error| lost(&error))?;
         match answer.get("error").and_then(Value::as_str) {
             Some(error) => Err(malformed(error)),
             None => serde_json::from_value(answer).map_err(|error| malformed(&error.to_string())),
@@ -334,14 +394,17 @@ fn key(blob: Blob) -> (u64, u64) {
     (blob.offset, blob.nbytes)
 }
 
+fn lost(error: &std::io::Error) -> StageError {
+    StageError::Lost(error.to_string())
+}
+
 fn malformed(why: &str) -> StageError {
     StageError::Malformed { kind: "resident", why: why.to_owned() }
 }
 
-impl Drop for Resident {
+impl Drop for Held {
     fn drop(&mut self) {
-        let held = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let _ = held.stream.shutdown(std::net::Shutdown::Both);
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
         // Its folder should be gone before this process may end. One that hangs is killed with the zygote.
         let start = Instant::now();
         while !self.job.is_finished() && start.elapsed() < END {

@@ -480,3 +480,30 @@ def get_inputs():
     let request = OracleRequest { threads: 2, ..fixture.problem(problem) };
     assert_eq!(fixture.stage.oracle(&request).unwrap().defect, None);
 }
+
+#[test]
+fn who_holds_data_is_replaced_when_it_is_killed() {
+    let fixture = Fixture::new();
+    let request = fixture.problem(PROBLEM);
+    let (data, resident) = fixture.stage.resident(&request, &[]).expect("data");
+    let blobs: Vec<_> = data.cases[0].trials.iter().flat_map(|trial| trial.calls[0].inputs.clone()).collect();
+    let read = || blobs.iter().map(|blob| resident.read(*blob)).collect::<Result<Vec<_>, _>>();
+    let before = read().expect("bytes");
+    assert!(resident.revive(&fixture.stage, &request, &[]).expect("it lives").is_none());
+
+    let first = resident.pid().expect("a process");
+    for _ in 0..2 {
+        let pid = resident.pid().expect("a process").to_string();
+        assert!(Command::new("kill").args(["-9", &pid]).status().expect("kill").success());
+        assert!(read().is_err());
+        assert!(resident.is_lost());
+        assert!(matches!(resident.work(), Err(StageError::Lost(_))));
+        assert_eq!(resident.revive(&fixture.stage, &request, &[]).expect("data"), Some(data.clone()));
+        assert!(!resident.is_lost());
+        assert_eq!(read().expect("bytes"), before);
+    }
+    assert_ne!(resident.pid(), Some(first));
+
+    resident.close();
+    assert!(resident.is_lost());
+}

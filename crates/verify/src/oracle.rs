@@ -86,25 +86,48 @@ impl OracleSet {
         held.as_ref().filter(|resident| !resident.is_lost()).cloned()
     }
 
-    /// The same, after having the data made there if need be: not during a turn.
+    /// The same, after having the data made there if need be, or anew where their process has ended: not during a turn.
     pub(crate) fn hold(&self, verifier: &Verifier, lane: &Lane) -> Result<Option<Arc<Resident>>, StageError> {
         let held = self.held(lane);
         let Some((request, slots)) = self.residents.as_ref().filter(|_| held.is_none()) else { return Ok(held) };
         let Some(slot) = slots.get(lane.index) else { return Ok(None) };
+        let request = OracleRequest { device: lane.to_string(), ..request.clone() };
+        let profiles = &verifier.options.profiles;
         // First the GPU, then the slot: who has the GPU to himself looks into the slot too.
         lane.beside(|| {
             let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-            if slot.as_ref().is_none_or(|resident| resident.is_lost()) {
-                let request = OracleRequest { device: lane.to_string(), ..request.clone() };
-                let (data, resident) = verifier.stage.resident(&request, &verifier.options.profiles)?;
-                if data.cases != self.data.cases {
-                    let why = format!("the oracle makes other data on {lane}");
-                    return Err(StageError::Malformed { kind: "resident", why });
+            let data = match &*slot {
+                Some(resident) => resident.revive(&verifier.stage, &request, profiles)?,
+                None => {
+                    let (data, resident) = verifier.stage.resident(&request, profiles)?;
+                    *slot = Some(Arc::new(resident));
+                    Some(data)
                 }
-                *slot = Some(Arc::new(resident));
+            };
+            if data.is_some_and(|data| data.cases != self.data.cases) {
+                slot.iter().for_each(|resident| resident.close());
+                let why = format!("the oracle makes other data on {lane}");
+                return Err(StageError::Malformed { kind: "resident", why });
             }
             Ok(slot.clone())
         })
+    }
+
+    /// Whether a process has ended that held the data on one of these GPUs.
+    pub(crate) fn is_lost(&self, lanes: &[Lane]) -> bool {
+        lanes.iter().any(|lane| self.has_lost(lane))
+    }
+
+    /// Has the data made anew on each GPU where they were lost.
+    pub(crate) fn revive(&self, verifier: &Verifier) -> Result<(), StageError> {
+        let lost = verifier.lanes.iter().filter(|lane| self.has_lost(lane));
+        lost.map(|lane| self.hold(verifier, lane)).try_for_each(|held| held.map(drop))
+    }
+
+    fn has_lost(&self, lane: &Lane) -> bool {
+        let slot = self.residents.as_ref().and_then(|(_, slots)| slots.get(lane.index));
+        let held = slot.map(|slot| slot.lock().unwrap_or_else(PoisonError::into_inner));
+        held.is_some_and(|held| held.as_ref().is_some_and(|resident| resident.is_lost()))
     }
 
     fn blobs(&self) -> impl Iterator<Item = Blob> {

@@ -29,6 +29,9 @@ const MAX_VARIANTS: u32 = 64;
 /// How long the emulator may take over the smallest case of a candidate that is verified on a GPU.
 const EMULATION: Duration = Duration::from_millis(1500);
 
+/// How often a candidate is verified again because a process of ours ended.
+const LOSSES: usize = 10;
+
 /// Verifies candidates. One zygote, one cache and, for each GPU, one executor process serve all of them.
 pub struct Verifier {
     pub(crate) stage: Stage,
@@ -112,15 +115,36 @@ impl Verifier {
     }
 
     fn verdict(&self, problem: &Problem, path: &Path, source: &[u8], confirm: bool, watch: Watch<'_>) -> Verdict {
-        let mut draft = Draft::new(&self.options, problem.id.clone(), identify(path, source));
-        draft.watch = Some(watch);
-        let outcome = self.decide(problem, source, confirm, &mut draft);
-        let mut verdict = draft.finish(outcome);
+        let mut verdict = self.outliving(problem, |notes| {
+            let mut draft = Draft::new(&self.options, problem.id.clone(), identify(path, source));
+            draft.watch = Some(watch);
+            notes.iter().for_each(|note| draft.note(note.clone()));
+            let outcome = self.decide(problem, source, confirm, &mut draft);
+            draft.finish(outcome)
+        });
         if let Some(review) = self.reviewer.as_ref().filter(|_| verdict.verdict == VerdictKind::Accepted) {
             let opinion = review(&problem.text, &String::from_utf8_lossy(source));
             opinion::record(&mut verdict, opinion, self.options.profiles.first());
         }
         verdict
+    }
+
+    /// Verifies again where the process that holds the problem's data ended meanwhile, with what is to be noted: it was no
+    /// candidate's fault, and its data can be made anew.
+    fn outliving(&self, problem: &Problem, verify: impl Fn(&[String]) -> Verdict) -> Verdict {
+        let mut notes = Vec::new();
+        loop {
+            let verdict = verify(&notes);
+            let touched = matches!(verdict.verdict, VerdictKind::Infrastructure | VerdictKind::Accepted);
+            if !touched || notes.len() == LOSSES || !problem.is_lost(&self.lanes) {
+                return verdict;
+            }
+            // What hinders that hinders the next candidate too, and is told there.
+            if problem.revive(self).is_err() {
+                return verdict;
+            }
+            notes.push("verified again: the process that held the problem's data ended".to_owned());
+        }
     }
 
     /// The stages in order; the first one that decides ends it.

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tilewright_contract::{BaselineKind, CandidateId, VerdictKind};
 use tilewright_stage::{ChangeRule, Controls, DataFile, OracleRequest, Resident, StageError, Weights};
@@ -34,6 +34,24 @@ pub struct Problem {
 impl Problem {
     pub fn digest(&self) -> &str {
         &self.id.digest
+    }
+
+    /// All data that were made for it.
+    fn sets<T>(&self, look: impl Fn(&OracleSet) -> T) -> Vec<T> {
+        // Not under the lock: looking may mean loading.
+        let initial = self.initial.lock().unwrap_or_else(PoisonError::into_inner);
+        let initial: Vec<_> = initial.values().map(Arc::clone).collect();
+        self.oracle.iter().chain(initial.iter().map(Arc::as_ref)).map(look).collect()
+    }
+
+    /// Whether a process has ended that held its data on one of these GPUs.
+    pub(crate) fn is_lost(&self, lanes: &[Lane]) -> bool {
+        self.sets(|set| set.is_lost(lanes)).contains(&true)
+    }
+
+    /// Has its data made anew on each GPU where they were lost.
+    pub(crate) fn revive(&self, verifier: &Verifier) -> Result<(), StageError> {
+        self.sets(|set| set.revive(verifier)).into_iter().collect()
     }
 
     /// The process that times the reference on a GPU, if it runs.

@@ -6,8 +6,8 @@
     scripts/teach_table.py problems --profile tilewright-1 --profile kernelbench --resume out.json --json out.json
 
 A folder stands for every problem file under it: `problem.py`, or any file that defines `Model`. One service
-(`verify --batch -`) gives all verdicts. With `--target cuda:N` accepted candidates are timed and the speedups are shown.
-The exit status is 0 if every problem was accepted.
+(`verify --batch -`) gives all verdicts. With `--target cuda:N` accepted candidates are timed, with speedups. The exit
+status is 0 if every problem was accepted.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Service:
             command += ["--profile", profile]
         environment = dict(os.environ)
         environment.setdefault("TILEWRIGHT_PYTHON", sys.executable)
-        self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115: lives as long as the service
+        self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, env=environment
         )

@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 
 from tilewright.cell import oracle_problem
 from tilewright.cell.oracle_problem import Case
+from tilewright.teacher.rewrites import Rewriting
 from tilewright.teacher.sizes import Unsupported
 
 
@@ -97,7 +98,9 @@ def trace(case: Case) -> tuple[Captured, list[str]]:
                 filled[slot] = tensor
             values = dict(zip(state, state_values, strict=True))
             values.update({alias: values[name] for alias, name in tied.items()})
-            result = torch.func.functional_call(model, values, tuple(pytree.tree_unflatten(filled, spec)), strict=False)
+            given = tuple(pytree.tree_unflatten(filled, spec))
+            with Rewriting():
+                result = torch.func.functional_call(model, values, given, strict=False)
             found, tree = pytree.tree_flatten(result)
             returned[:] = [[None if isinstance(leaf, torch.Tensor) else leaf for leaf in found], tree]
             return [leaf for leaf in found if isinstance(leaf, torch.Tensor)]

@@ -318,9 +318,10 @@ def kept_definitions(tree: ast.Module) -> list[ast.stmt]:
     for node in tree.body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
             named[node.name] = node
-        elif isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets):
-            for target in node.targets:
-                named[target.id] = node  # type: ignore[attr-defined]
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for name in (n for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)):
+                named[name.id] = node
     wanted: list[ast.stmt] = []
     seen: set[str] = set()
 
@@ -336,7 +337,8 @@ def kept_definitions(tree: ast.Module) -> list[ast.stmt]:
         for inner in ast.walk(node):
             if isinstance(inner, ast.Name) and inner.id != name:
                 want(inner.id)
-        wanted.append(node)
+        if node not in wanted:
+            wanted.append(node)
 
     want("Model")
     return list(dict.fromkeys(wanted))

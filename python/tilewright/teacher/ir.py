@@ -178,6 +178,14 @@ class View:
 
     def expand(self, shape: tuple[Size, ...], sizes: Sizes) -> View:
         """Broadcasts to a shape of at least as many dimensions."""
+        made = self
+        for axis, atoms in enumerate(self.axes):
+            size = shape[axis + len(shape) - len(self.axes)]
+            for atom in atoms:  # an extent that is 1 in every case, under a formula
+                if sizes.is_one(atom.size) and not sizes.is_one(size):
+                    made = made._substitute(axis, atom, Lin(), [])
+        if made is not self:
+            return made.expand(shape, sizes)
         axes = [[] for _ in range(len(shape) - len(self.axes))] + list(self.axes)
         result = []
         for atoms, size in zip(axes, shape, strict=True):

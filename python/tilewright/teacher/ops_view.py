@@ -186,6 +186,8 @@ def slice_rule(lowering: Lowering, x: Lazy, dim: int = 0, start: Any = None, end
     if values == old and step == 1:
         return x
     at = offset_size(lowering, starts, size)
+    if set(values) == {1}:
+        return lowering.view(x, lambda v: v.slice(dim, at, ir.ONE))
     length = extent_size(lowering, values, size, at, step)
     return lowering.view(x, lambda v: v.slice(dim, at, length, lowering.size(step)))
 

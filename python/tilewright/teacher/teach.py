@@ -27,13 +27,27 @@ class Taught:
 
 def write(problem: Problem, options: dict[str, Any]) -> str:
     """The text of a candidate. Raises `Unsupported` with the reason if there is none."""
+    try:
+        return write_paths(problem, options, paths(problem))
+    except Unsupported:
+        if len(problem.cases) == 1:
+            raise
+        try:
+            return write_paths(problem, options, apart(problem))
+        except Unsupported:
+            pass
+        raise
+
+
+def write_paths(problem: Problem, options: dict[str, Any], parts: list[tuple[str, Problem]]) -> str:
+    """The file, with a branch of `forward` for each part."""
     host, forward = None, []
-    for condition, part in paths(problem):
+    for condition, part in parts:
         host, lines = write_path(part, options, host)
         forward += [f"if {condition}:", *("    " + line for line in lines)] if condition else lines
     assert host is not None
     if not forward[-1].startswith("return"):
-        forward.append('raise ValueError("no kernels were written for this argument")')
+        forward.append('raise ValueError("no kernels were written for these arguments")')
     doc = f"{summary(problem)}\n\nWritten by Tilewright's offline teacher: {len(host.kernels)} kernel(s)."
     return host.source(forward, doc.replace('"""', "'''") + "\n")
 
@@ -52,6 +66,23 @@ def paths(problem: Problem) -> list[tuple[str, Problem]]:
             conditions = [" or ".join(f"self.{name}_chosen == {v!r}" for v in part) for part in values]
             return [(c, replace(problem, cases=cases)) for c, cases in zip(conditions, parts.values(), strict=True)]
     raise Unsupported("the problem's cases take different paths through forward")
+
+
+def apart(problem: Problem) -> list[tuple[str, Problem]]:
+    """Each case by itself, where the extents of its inputs tell it from the others."""
+    features: dict[str, tuple[int, ...]] = {}
+    for at, path in enumerate(problem.cases[0].tensor_paths):
+        shapes = [tuple(int(n) for n in case.inputs[at].shape) for case in problem.cases]
+        if len({len(s) for s in shapes}) == 1:
+            features |= {f"{path}.shape[{d}]": tuple(s[d] for s in shapes) for d in range(len(shapes[0]))}
+    varying = {name: values for name, values in features.items() if len(set(values)) > 1}
+    single = next((name for name, values in varying.items() if len(set(values)) == len(values)), None)
+    chosen = [single] if single else list(varying)
+    keys = [tuple(varying[name][i] for name in chosen) for i in range(len(problem.cases))]
+    if len(set(keys)) < len(keys):
+        raise Unsupported("the problem's cases take different paths through forward, at equal shapes")
+    conditions = [" and ".join(f"{n} == {v}" for n, v in zip(chosen, key, strict=True)) for key in keys]
+    return [(c, replace(problem, cases=[case])) for c, case in zip(conditions, problem.cases, strict=True)]
 
 
 def write_path(problem: Problem, options: dict[str, Any], before: HostWriter | None) -> tuple[HostWriter, list[str]]:

@@ -326,7 +326,7 @@ class Writer:
             name = self.name("scale")
             self.args.append(Arg(name, host, "number"))
             return name
-        if isinstance(number, bool):
+        if isinstance(number, bool) or term.dtype == torch.bool:
             return "True" if number else "False"
         if term.dtype.is_floating_point:
             number = float(number)

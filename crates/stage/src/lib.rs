@@ -29,6 +29,6 @@ pub use jobs::{
 };
 pub use locations::{Stripped, strip_locations};
 pub use permits::{Permit, Permits};
-pub use resident::{Compare, Compared, ComparedTensor, Found, Look, Places, Rates, Ready, Resident, Same};
+pub use resident::{Compare, Compared, ComparedTensor, Equipment, Found, Look, Places, Rates, Ready, Resident, Same};
 pub use runner::{Runner, Stage};
 pub use teach::{Taught, TeachRequest, Teaching};

@@ -71,6 +71,19 @@ pub struct Rates {
     pub host: HostCosts,
 }
 
+/// A compiled kernel of our own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Equipment {
+    /// What the process knows it by.
+    pub name: String,
+    /// The binary, in hexadecimal digits.
+    pub image: String,
+    pub entry: String,
+    /// Threads and bytes of shared memory of a program.
+    pub threads: u32,
+    pub shared: u32,
+}
+
 /// Where inputs and weights lie, for another process to map.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Places {
@@ -303,6 +316,11 @@ impl Resident {
         let work = held.ask(&json!({"work": null}))?;
         held.work = Some(work);
         Ok(work)
+    }
+
+    /// Gives it kernels to compare with. Without them it does so by torch.
+    pub fn equip(&self, kernels: &[Equipment]) -> Result<(), StageError> {
+        self.held().ask::<Value>(&json!({"equip": kernels})).map(drop)
     }
 
     /// What the device and its host can do.

@@ -102,7 +102,7 @@ fn compile_plans(
     draft: &mut Draft,
 ) -> Result<Vec<BuiltPlan>, Stop> {
     let specs = unique(plans.iter().flat_map(|(_, plan)| plan.kernels.clone()));
-    let built = compile(verifier, &candidate.cut.module, &specs, draft)?;
+    let built = compile_told(verifier, &candidate.cut.module, &specs, draft)?;
     for built in &built {
         kernel::check(&built.kernel.entry, &built.kernel.ttir)?;
     }
@@ -193,19 +193,29 @@ impl Built {
     }
 }
 
-fn compile(verifier: &Verifier, module: &str, specs: &[KernelSpec], draft: &mut Draft) -> Result<Vec<Built>, Stop> {
+fn compile_told(verifier: &Verifier, module: &str, specs: &[KernelSpec], draft: &mut Draft) -> Result<Vec<Built>, Stop> {
     let start = Instant::now();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let compiled = verifier.stage.compile_all(module, specs, &verifier.options.target, threads);
-    let compiled = compiled.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let compiled = compile_all(verifier, module, specs)?;
     draft.spent("compile", start.elapsed().as_secs_f64(), compiled.iter().all(|compiled| compiled.cached));
     compiled.into_iter().map(|compiled| Built::new(verifier, compiled)).collect()
+}
+
+/// Kernels of our own, which are no candidate's business.
+pub(crate) fn compile(verifier: &Verifier, module: &str, specs: &[KernelSpec]) -> Result<Vec<Built>, Stop> {
+    let compiled = compile_all(verifier, module, specs)?;
+    compiled.into_iter().map(|compiled| Built::new(verifier, compiled)).collect()
+}
+
+fn compile_all(verifier: &Verifier, module: &str, specs: &[KernelSpec]) -> Result<Vec<Compiled>, Stop> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let compiled = verifier.stage.compile_all(module, specs, &verifier.options.target, threads);
+    Ok(compiled.into_iter().collect::<Result<Vec<_>, _>>()?)
 }
 
 /// The kernels that the clock of a GPU needs, compiled.
 pub(crate) fn clock_builds(verifier: &Verifier, draft: &mut Draft) -> Result<[(KernelSpec, Built); 2], Stop> {
     let specs = clock_kernels();
-    let built = compile(verifier, STEP_MODULE, &specs, draft)?;
+    let built = compile_told(verifier, STEP_MODULE, &specs, draft)?;
     let built: [Built; 2] = built.try_into().map_err(|_| Stop::infrastructure("the clock's kernels are missing"))?;
     let mut built = built.into_iter();
     let mut next = || built.next().ok_or_else(|| Stop::infrastructure("the clock's kernels are missing"));
@@ -215,7 +225,7 @@ pub(crate) fn clock_builds(verifier: &Verifier, draft: &mut Draft) -> Result<[(K
 
 fn step_builds(verifier: &Verifier, plan: &Plan, draft: &mut Draft) -> Result<Vec<(KernelSpec, Built)>, Stop> {
     let specs = step_kernels(plan);
-    let built = compile(verifier, STEP_MODULE, &specs, draft)?;
+    let built = compile_told(verifier, STEP_MODULE, &specs, draft)?;
     Ok(specs.into_iter().zip(built).collect())
 }
 

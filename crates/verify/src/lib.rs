@@ -11,6 +11,7 @@ mod coverage;
 mod direct;
 mod draft;
 mod execute;
+mod figures;
 mod judging;
 mod keep;
 mod kernel;

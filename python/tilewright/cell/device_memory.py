@@ -38,6 +38,9 @@ class _Driver:
             "cuIpcGetMemHandle": [ctypes.POINTER(_Handle), pointer],
             "cuIpcOpenMemHandle_v2": [ctypes.POINTER(pointer), _Handle, ctypes.c_uint],
             "cuIpcCloseMemHandle": [pointer],
+            "cuModuleLoadData": [ctypes.POINTER(ctypes.c_void_p), ctypes.c_char_p],
+            "cuModuleGetFunction": [ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p, ctypes.c_char_p],
+            "cuLaunchKernel": [ctypes.c_void_p, *[ctypes.c_uint] * 7, *[ctypes.c_void_p] * 3],
         }
         for name, arguments in signatures.items():
             function = getattr(self.library, name)

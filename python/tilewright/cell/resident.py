@@ -7,6 +7,7 @@ be compared under. The job listens on `socket`, takes one connection, and sends 
 - `{"read": Blob}`: `{"nbytes": n}`, and behind that frame the bytes.
 - `{"places": [Blob]}`: `{"handles": [[int]], "places": [[handle, offset]]}`, where inputs and weights lie in memory
   that another process may map.
+- `{"equip": [{name, image: hex, entry, threads, shared}]}`: `{}`; kernels to compare with (`fused`).
 - `{"compare": …}`: see `Keeper.compare`.
 - what `baseline` answers.
 
@@ -27,7 +28,7 @@ from typing import Any
 
 import torch
 
-from tilewright.cell import channel, oracle, scan
+from tilewright.cell import channel, fused, oracle, scan
 from tilewright.cell.baseline import Subject, set_defaults
 from tilewright.cell.device_memory import Mapping, Slab
 from tilewright.cell.oracle_problem import describe
@@ -153,6 +154,7 @@ class Keeper:
         self.references: dict[Any, scan.Reference] = {}
         self.first: list[torch.Tensor] = []
         self.figures: list[Any] = []
+        self.kernels: dict[str, fused.Launch] = {}
         set_defaults()
         free(self.device)
 
@@ -186,6 +188,9 @@ class Keeper:
                 return {"nbytes": tensor.numel()}, tensor
             case {"places": blobs}:
                 return self.places(blobs), None
+            case {"equip": kernels}:
+                self.kernels = {doc["name"]: fused.Loaded(doc) for doc in kernels}
+                return {}, None
             case {"compare": request}:
                 with torch.no_grad():
                     return self.compare(request), None
@@ -226,54 +231,63 @@ class Keeper:
 
     def look_all(self, memory: torch.Tensor, request: dict[str, Any]) -> list[dict[str, Any]]:
         """Compare what lies in this memory, call by call."""
-        first, self.first = self.first, []
-        answers = []
+        first, figures, self.first, self.figures = self.first, self.figures, [], []
+        comparison, asked = fused.Comparison(self.kernels, self.device), []
         for look in request["looks"]:
-            answer, tensors = self.look(memory, look, request["profiles"][look["profiles"]], first)
-            answers.append(answer)
+            profiles = request["profiles"][look["profiles"]]
+            tensors = [_view(memory, tensor) for tensor in look["tensors"]]
+            kept = [(memory[offset : offset + blob["nbytes"]], self.store[blob]) for blob, offset in look["unchanged"]]
+            unchanged = [comparison.equal(*pair) for pair in kept]
+            same = _same(comparison, first, tensors) if look["again"] else None
+            later = None if same else self._ask(comparison, look, tensors, profiles)
+            asked.append((look, tensors, profiles, unchanged, same, later))
             first = tensors if look["remember"] else []
-        # The second run may come in other memory.
-        self.first = [tensor.clone() for tensor in first]
+        comparison.run()
+        answers = []
+        for look, tensors, profiles, unchanged, same, later in asked:
+            answer: dict[str, Any] = {"unchanged": [ask() for ask in unchanged]}
+            if same is not None:
+                answer["same"] = same()
+                if answer["same"] != "equal":
+                    # It is judged, too.
+                    comparison = fused.Comparison(self.kernels, self.device)
+                    later = self._ask(comparison, look, tensors, profiles)
+                    comparison.run()
+            figures = figures if later is None else [ask() for ask in later]
+            answers.append({**answer, "tensors": figures})
+        # The second run of a call may come in other memory.
+        self.first, self.figures = [tensor.clone() for tensor in first], figures
         if sum(tensor.numel() * tensor.element_size() for tensor in first) > LARGE:
             free(self.device)
         return answers
 
-    def look(
+    def _ask(
         self,
-        memory: torch.Tensor,
+        comparison: fused.Comparison,
         look: dict[str, Any],
+        tensors: list[torch.Tensor],
         profiles: list[dict[str, Any]],
-        first: list[torch.Tensor],
-    ) -> tuple[dict[str, Any], list[torch.Tensor]]:
-        """Compare what one call left; `first` is what it left when it ran before. Also the tensors, which lie in
-        `memory`."""
-        unchanged = [self._unchanged(memory, blob, offset) for blob, offset in look["unchanged"]]
-        tensors = [_view(memory, tensor) for tensor in look["tensors"]]
-        answer: dict[str, Any] = {"unchanged": unchanged}
-        if look["again"]:
-            answer["same"] = _same(first, tensors)
-        if answer.get("same") != "equal":
-            pairs = zip(look["tensors"], tensors, strict=True)
-            self.figures = [self._figures(doc, tensor, profiles) for doc, tensor in pairs]
-        return {**answer, "tensors": self.figures}, tensors
+    ) -> list[fused.Later]:
+        """Figures of what a call left."""
+        pairs = zip(look["tensors"], tensors, strict=True)
+        return [self._figures(comparison, doc, tensor, profiles) for doc, tensor in pairs]
 
-    def _unchanged(self, memory: torch.Tensor, blob: dict[str, int], offset: int) -> bool:
-        return equal_bits(memory[offset : offset + blob["nbytes"]], self.store[blob])
-
-    def _figures(self, doc: dict[str, Any], got: torch.Tensor, profiles: list[dict[str, Any]]) -> dict[str, Any]:
+    def _figures(
+        self, comparison: fused.Comparison, doc: dict[str, Any], got: torch.Tensor, profiles: list[dict[str, Any]]
+    ) -> fused.Later:
         flat = got.reshape(-1)
         if got.is_floating_point() and got.numel() < scan.SHORT:
-            return {"bytes": raw_bytes(got).tolist()}
+            read = comparison.read(raw_bytes(got))
+            return lambda: {"bytes": read()}
         native = self.store[doc["native"]].view(NAMES[doc["dtype"]])
         float64 = None if doc["float64"] is None else self.store[doc["float64"]].view(torch.float64)
-        figures = []
+        later = []
         for profile, exact in zip(profiles, doc["exact"], strict=True):
             if exact:
-                found = scan.exact(native, flat)
+                later.append(comparison.exact(native, flat, float64))
             else:
-                found = scan.scan(self._reference(doc, native, float64, profile), flat, profile)
-            figures.append({**found, "element": worst_element(found["worst"], native, float64, flat)})
-        return {"figures": figures}
+                later.append(comparison.figures(self._reference(doc, native, float64, profile), flat, profile))
+        return lambda: {"figures": [ask() for ask in later]}
 
     def _reference(
         self, doc: dict[str, Any], native: torch.Tensor, float64: torch.Tensor | None, profile: dict[str, Any]
@@ -285,14 +299,19 @@ class Keeper:
         return self.references[key]
 
 
-def _same(first: list[torch.Tensor], second: list[torch.Tensor]) -> str:
+def _same(comparison: fused.Comparison, first: list[torch.Tensor], second: list[torch.Tensor]) -> fused.Later:
     """How the results of two runs of one call differ."""
     if len(first) != len(second):
-        return "other"
+        return lambda: "other"
     pairs = list(zip(first, second, strict=True))
-    if all(equal_bits(raw_bytes(a), raw_bytes(b)) for a, b in pairs):
-        return "equal"
-    return "close" if all(close(a, b) for a, b in pairs) else "other"
+    equal = [comparison.equal(raw_bytes(a), raw_bytes(b)) for a, b in pairs]
+
+    def same() -> str:
+        if all(ask() for ask in equal):
+            return "equal"
+        return "close" if all(close(a, b) for a, b in pairs) else "other"
+
+    return same
 
 
 def free(device: str) -> None:
@@ -326,17 +345,3 @@ def _view(memory: torch.Tensor, doc: dict[str, Any]) -> torch.Tensor:
     size, offset = dtype.itemsize, doc["offset"]
     whole = memory[offset : offset + (memory.numel() - offset) // size * size].view(dtype)
     return whole.as_strided(doc["shape"], doc["strides"])
-
-
-def worst_element(
-    worst: list[Any] | None, native: torch.Tensor, float64: torch.Tensor | None, got: torch.Tensor
-) -> dict[str, Any] | None:
-    """The bytes of the worst element."""
-    if worst is None:
-        return None
-    at = worst[1]
-
-    def raw(flat: torch.Tensor) -> list[int]:
-        return raw_bytes(flat[at : at + 1]).tolist()
-
-    return {"native": raw(native), "float64": None if float64 is None else raw(float64), "got": raw(got)}

@@ -142,9 +142,26 @@ class Reference:
         self.rms = self.error = 0.0
         self.scales: list[tuple[torch.Tensor, torch.Tensor]] = []
         """For each chunk, each group's rms of the golden, and of what the native result is off by."""
+        self._rounded: torch.Tensor | None = None
+        self._scales: dict[tuple[float, float], torch.Tensor] = {}
         if self.dtype == torch.float64:
             self._set_unit()
         self._overview()
+
+    def rounded(self) -> torch.Tensor:
+        """The golden, where that is rounded to the native dtype."""
+        if self._rounded is None:
+            assert self.float64 is not None, "without float64 results the golden is native"
+            parts = [round_to(self.dtype, part).to(self.dtype) for part in self.float64.split(CHUNK)]
+            self._rounded = torch.cat(parts)
+        return self._rounded
+
+    def scales_under(self, limits: Limits) -> torch.Tensor:
+        """Each group's scale."""
+        key = (limits.t["reference_factor"], limits.t["rms_tol"])
+        if key not in self._scales:
+            self._scales[key] = torch.cat([limits.scale(*pair) for pair in self.scales])
+        return self._scales[key]
 
     def window(self, span: Span, places: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Golden and native values of some groups."""
@@ -362,27 +379,43 @@ class Scan:
             self.worst = (score, span.start(span.first + group) + at)
 
 
+def dtype_name(dtype: torch.dtype) -> str:
+    """As contracts call it."""
+    return next(name for name, known in NAMES.items() if known == dtype)
+
+
+def tolerance_of(profile: dict[str, Any], dtype: torch.dtype) -> dict[str, float]:
+    """What holds for a dtype."""
+    return profile["tolerance"].get(dtype_name(dtype), profile["default"])
+
+
 def scan(reference: Reference, got: torch.Tensor, profile: dict[str, Any]) -> dict[str, Any]:
     """Figures of `got`, flat and of the reference's dtype, under a profile (contract `Profile`). Floats as text, which
     can hold infinities."""
-    names = {dtype: name for name, dtype in NAMES.items()}
-    tolerance = profile["tolerance"].get(names[reference.dtype], profile["default"])
-    found = Scan(Limits(profile["rule"], tolerance, reference), profile["non_finite"] == "nan_fails").run(got)
+    found = Scan(
+        Limits(profile["rule"], tolerance_of(profile, reference.dtype), reference), profile["non_finite"] == "nan_fails"
+    ).run(got)
 
     def place(best: tuple[float, int] | None) -> list[Any] | None:
         return None if best is None else [repr(best[0]), best[1]]
 
     floats = {name: repr(value) for name, value in {**found.sums, **found.most}.items()}
     places = {"worst": place(found.worst), "group": place(found.group)}
-    return {**found.counts, **floats, **places, "unit": repr(reference.unit)}
+    element = _element(found.worst and found.worst[1], reference.native, reference.float64, got)
+    return {**found.counts, **floats, **places, "unit": repr(reference.unit), "element": element}
 
 
-def exact(native: torch.Tensor, got: torch.Tensor) -> dict[str, Any]:
-    """The same where every bit must be equal: integers, bools, copies. Both flat."""
-    elements = native.numel()
-    zero = dict.fromkeys(("finite", "pattern", "extra_nan", "extra_inf", "both_nan", "matched"), 0)
+def equal_figures(native: torch.Tensor) -> dict[str, Any]:
+    """Figures of a tensor that is equal in every bit where it must be."""
+    zero = dict.fromkeys(("mismatched", "finite", "pattern", "extra_nan", "extra_inf", "both_nan", "matched"), 0)
     floats = dict.fromkeys(("max_abs", "max_rel", "relative", "squares", "golden"), "0.0")
-    found = {"elements": elements, "mismatched": 0, **zero, **floats, "worst": None, "group": None, "unit": "1.0"}
+    none = dict.fromkeys(("worst", "group", "element"))
+    return {"elements": native.numel(), **zero, **floats, **none, "unit": "1.0"}
+
+
+def exact(native: torch.Tensor, got: torch.Tensor, float64: torch.Tensor | None) -> dict[str, Any]:
+    """Figures where every bit must be equal: integers, bools, copies. All flat."""
+    found = equal_figures(native)
     if equal_bits(raw_bytes(native), raw_bytes(got)):
         return found
     size = native.element_size()
@@ -392,4 +425,18 @@ def exact(native: torch.Tensor, got: torch.Tensor) -> dict[str, Any]:
         if found["worst"] is None and bool(differ.any()):
             found["worst"] = ["inf", number * CHUNK + int(differ.to(torch.uint8).argmax())]
         found["mismatched"] += int(differ.sum())
+    found["element"] = _element(found["worst"] and found["worst"][1], native, float64, got)
     return found
+
+
+def _element(
+    at: int | None, native: torch.Tensor, float64: torch.Tensor | None, got: torch.Tensor
+) -> dict[str, Any] | None:
+    """The bytes of the worst element."""
+    if at is None:
+        return None
+
+    def raw(flat: torch.Tensor) -> list[int]:
+        return raw_bytes(flat[at : at + 1]).tolist()
+
+    return {"native": raw(native), "float64": None if float64 is None else raw(float64), "got": raw(got)}

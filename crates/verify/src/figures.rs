@@ -1,0 +1,102 @@
+//! The kernels that the oracle's process on a GPU compares results with, compiled for a problem's outputs.
+
+use std::collections::BTreeMap;
+
+use tilewright_contract::{
+    Constexpr, Dtype, ExpectedTensor, Golden, KernelSpec, LaunchOptions, Number, OracleData, Param, Profile, Rule,
+};
+use tilewright_stage::{Equipment, Resident};
+
+use crate::build::{Built, compile};
+use crate::draft::Stop;
+use crate::pipeline::Verifier;
+
+/// See there. A package that holds another text has other kernels by these names: both come from one build.
+const MODULE: &str = include_str!("../../../python/tilewright/cell/figures.py");
+/// Words and elements that a program looks at together: as in `fused.py`.
+const WORDS: i64 = 2048;
+const BLOCK: i64 = 512;
+
+impl Verifier {
+    /// Compiles what is not in the cache, and hands it over. A process without kernels compares by torch.
+    pub(crate) fn equip(&self, data: &OracleData, resident: &Resident) {
+        let specs = specs(data, &self.options.profiles);
+        let (names, specs): (Vec<String>, Vec<KernelSpec>) = specs.into_iter().unzip();
+        let equipped = compile(self, MODULE, &specs).and_then(|built| {
+            let kernels: Vec<Equipment> = names.into_iter().zip(&built).map(|(name, built)| kernel(name, built)).collect();
+            resident.equip(&kernels).map_err(|error| Stop::infrastructure(error.to_string()))
+        });
+        if let Err(stop) = equipped {
+            tracing::warn!(why = ?stop.reasons.first(), "results are compared without kernels of our own");
+        }
+    }
+}
+
+fn kernel(name: String, built: &Built) -> Equipment {
+    Equipment {
+        name,
+        image: built.binary.iter().map(|byte| format!("{byte:02x}")).collect(),
+        entry: built.kernel.entry.clone(),
+        threads: built.kernel.threads,
+        shared: built.kernel.resources.shared_bytes,
+    }
+}
+
+/// By the names that `fused.py` knows them by.
+fn specs(data: &OracleData, profiles: &[Profile]) -> BTreeMap<String, KernelSpec> {
+    let trials = data.cases.iter().flat_map(|case| &case.trials);
+    let tensors = trials.flat_map(|trial| &trial.calls).flat_map(|call| &call.expected.tensors);
+    let mut specs = BTreeMap::from([("differ".to_owned(), differ())]);
+    for tensor in tensors {
+        specs.extend(profiles.iter().filter_map(|profile| figures(tensor, profile)));
+    }
+    specs
+}
+
+/// The kernel for an output under a profile; none for dtypes that are left to torch.
+fn figures(tensor: &ExpectedTensor, profile: &Profile) -> Option<(String, KernelSpec)> {
+    let kind = match tensor.dtype {
+        Dtype::F16 => "*fp16",
+        Dtype::Bf16 => "*bf16",
+        Dtype::F32 => "*fp32",
+        _ => return None,
+    };
+    let wide = tensor.float64.is_some() && profile.golden == Golden::Float64;
+    let rule = match profile.rule {
+        Rule::Elementwise | Rule::ThreeWay | Rule::MeanAndShare => 0,
+        Rule::MereMare => 1,
+        Rule::MereMareTruncated => 2,
+        Rule::ScaledRms => 3,
+    };
+    let types = [
+        ("table", "*i64"),
+        ("limits", "*fp64"),
+        ("kind", kind),
+        ("wide", if wide { "*fp64" } else { kind }),
+        ("out", "*fp64"),
+        ("row", "i64"),
+        ("parts", "i64"),
+        ("count", "i64"),
+        ("per", "i64"),
+        ("RULE", "constexpr"),
+        ("BLOCK", "constexpr"),
+    ];
+    let name = format!("figures {} {} {rule}", tensor.dtype.name(), if wide { "wide" } else { "own" });
+    Some((name, spec("figures", &types, &[(9, rule), (10, BLOCK)])))
+}
+
+fn differ() -> KernelSpec {
+    spec("differ", &[("table", "*i64"), ("out", "*i32"), ("BLOCK", "constexpr")], &[(2, WORDS)])
+}
+
+fn spec(function: &str, types: &[(&str, &str)], constants: &[(usize, i64)]) -> KernelSpec {
+    let number = |&(at, value): &(usize, i64)| (at.to_string(), Constexpr::Number { value: Number::Int(value) });
+    KernelSpec {
+        function: function.into(),
+        params: types.iter().map(|&(name, ty)| Param { name: name.into(), ty: ty.into() }).collect(),
+        constexprs: constants.iter().map(number).collect(),
+        attrs: BTreeMap::new(),
+        // Figures should not depend on which products are added in one step.
+        options: LaunchOptions { enable_fp_fusion: false, ..LaunchOptions::default() },
+    }
+}

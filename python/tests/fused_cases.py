@@ -1,7 +1,8 @@
-"""Holds `fused`, its kernels interpreted, against `scan`: run by `test_fused.py`, since the interpreter is a switch for
-the whole process.
+"""Holds `fused` against `scan`: run by `test_fused.py`, with its kernels interpreted, since the interpreter is a switch
+for the whole process; and on a GPU.
 
     TRITON_INTERPRET=1 python fused_cases.py PROFILES
+    python fused_cases.py PROFILES cuda:0
 
 PROFILES is a JSON list. Prints what differs, a line each.
 """
@@ -22,16 +23,17 @@ CASES = (
     ([2, 3, 16, 16], torch.bfloat16, {"scaled_rms", "three_way"}, None),
     ([1, 65_537], torch.float32, {"scaled_rms"}, {"wrong at the end"}),
 )
+DEVICE = sys.argv[2] if len(sys.argv) > 2 else "cpu"
 KINDS = ("close", "far", "equal", "not finite", "wrong at the end", "reference is not finite")
 
 
-def interpreted(name: str) -> fused.Launch:
-    """A kernel by its name."""
+def kernel(name: str) -> fused.Launch:
+    """By its name, as Triton launches it."""
     if name == "differ":
         return lambda grid, arguments: figures.differ[tuple(grid)](*arguments, BLOCK=fused.WORDS)
     _, dtype, wide, rule = name.split()
-    kind = torch.empty(0, dtype=getattr(torch, dtype))
-    golden = torch.empty(0, dtype=torch.float64) if wide == "wide" else kind
+    kind = torch.empty(0, dtype=getattr(torch, dtype), device=DEVICE)
+    golden = torch.empty(0, dtype=torch.float64, device=DEVICE) if wide == "wide" else kind
 
     def launch(grid: Any, arguments: Any) -> None:
         table, limits, _, _, *rest = arguments
@@ -45,7 +47,7 @@ def kernels(dtype: torch.dtype, profiles: list[dict[str, Any]]) -> dict[str, fus
     names = {
         fused.kernel_name(scan.dtype_name(dtype), wide, each["rule"]) for each in profiles for wide in (False, True)
     }
-    return {name: interpreted(name) for name in ("differ", *names)}
+    return {name: kernel(name) for name in ("differ", *names)}
 
 
 def results(kind: str, exact: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
@@ -75,10 +77,10 @@ def differences(
     shape: list[int], dtype: torch.dtype, profiles: list[dict[str, Any]], kinds: Collection[str]
 ) -> list[str]:
     """What differs in the figures of some results, compared in one go."""
-    comparison = fused.Comparison(kernels(dtype, profiles), "cpu")
+    comparison = fused.Comparison(kernels(dtype, profiles), DEVICE)
     asked = []
     for kind in kinds:
-        exact = torch.randn(math.prod(shape), dtype=torch.float64) * torch.rand(1).double()
+        exact = torch.randn(math.prod(shape), dtype=torch.float64, device=DEVICE) * torch.rand(1).item()
         native, got = results(kind, exact, dtype)
         for float64 in (None, exact):
             for profile in profiles:
@@ -90,7 +92,7 @@ def differences(
         asked.append((f"{shape} {dtype} {kind}: equal", equal, native.view(torch.uint8).equal(got.view(torch.uint8))))
     # Of odd lengths, and in the last byte.
     for length in (1, 7, 8, 8 * fused.WORDS + 3):
-        first = torch.randint(256, (length,), dtype=torch.uint8)
+        first = torch.randint(256, (length,), dtype=torch.uint8, device=DEVICE)
         second = first.clone()
         second[-1] ^= 1
         asked.append((f"{length} bytes", comparison.read(first[:20]), first[:20].tolist()))

@@ -193,7 +193,12 @@ impl Built {
     }
 }
 
-fn compile_told(verifier: &Verifier, module: &str, specs: &[KernelSpec], draft: &mut Draft) -> Result<Vec<Built>, Stop> {
+fn compile_told(
+    verifier: &Verifier,
+    module: &str,
+    specs: &[KernelSpec],
+    draft: &mut Draft,
+) -> Result<Vec<Built>, Stop> {
     let start = Instant::now();
     let compiled = compile_all(verifier, module, specs)?;
     draft.spent("compile", start.elapsed().as_secs_f64(), compiled.iter().all(|compiled| compiled.cached));

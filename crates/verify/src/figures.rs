@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tilewright_contract::{
-    Constexpr, Dtype, ExpectedTensor, Golden, KernelSpec, LaunchOptions, Number, OracleData, Param, Profile, Rule,
+    Constexpr, Dtype, Golden, KernelSpec, LaunchOptions, Number, OracleData, Param, Profile, Rule,
 };
 use tilewright_stage::{Equipment, Resident};
 
@@ -15,15 +15,27 @@ use crate::pipeline::Verifier;
 const MODULE: &str = include_str!("../../../python/tilewright/cell/figures.py");
 /// Words and elements that a program looks at together: as in `fused.py`.
 const WORDS: i64 = 2048;
-const BLOCK: i64 = 512;
+const BLOCK: i64 = 256;
 
 impl Verifier {
+    /// Compiles what most problems need, unless the cache has it.
+    pub(crate) fn compile_figures(&self) {
+        let profiles = &self.options.profiles;
+        let kinds = [Dtype::F32, Dtype::F16, Dtype::Bf16].map(|dtype| profiles.iter().map(move |one| (dtype, one)));
+        let likely = kinds.into_iter().flatten().filter_map(|(dtype, profile)| figures(dtype, true, profile));
+        let specs: Vec<KernelSpec> = likely.map(|(_, spec)| spec).chain([differ()]).collect();
+        if let Err(stop) = compile(self, MODULE, &specs) {
+            tracing::warn!(why = ?stop.reasons.first(), "kernels of our own do not compile");
+        }
+    }
+
     /// Compiles what is not in the cache, and hands it over. A process without kernels compares by torch.
     pub(crate) fn equip(&self, data: &OracleData, resident: &Resident) {
         let specs = specs(data, &self.options.profiles);
         let (names, specs): (Vec<String>, Vec<KernelSpec>) = specs.into_iter().unzip();
         let equipped = compile(self, MODULE, &specs).and_then(|built| {
-            let kernels: Vec<Equipment> = names.into_iter().zip(&built).map(|(name, built)| kernel(name, built)).collect();
+            let kernels: Vec<Equipment> =
+                names.into_iter().zip(&built).map(|(name, built)| kernel(name, built)).collect();
             resident.equip(&kernels).map_err(|error| Stop::infrastructure(error.to_string()))
         });
         if let Err(stop) = equipped {
@@ -48,20 +60,21 @@ fn specs(data: &OracleData, profiles: &[Profile]) -> BTreeMap<String, KernelSpec
     let tensors = trials.flat_map(|trial| &trial.calls).flat_map(|call| &call.expected.tensors);
     let mut specs = BTreeMap::from([("differ".to_owned(), differ())]);
     for tensor in tensors {
-        specs.extend(profiles.iter().filter_map(|profile| figures(tensor, profile)));
+        let exact = tensor.float64.is_some();
+        specs.extend(profiles.iter().filter_map(|profile| figures(tensor.dtype, exact, profile)));
     }
     specs
 }
 
-/// The kernel for an output under a profile; none for dtypes that are left to torch.
-fn figures(tensor: &ExpectedTensor, profile: &Profile) -> Option<(String, KernelSpec)> {
-    let kind = match tensor.dtype {
+/// The kernel for outputs of a dtype under a profile, with or without float64 results; none for dtypes that are left to torch.
+fn figures(dtype: Dtype, exact: bool, profile: &Profile) -> Option<(String, KernelSpec)> {
+    let kind = match dtype {
         Dtype::F16 => "*fp16",
         Dtype::Bf16 => "*bf16",
         Dtype::F32 => "*fp32",
         _ => return None,
     };
-    let wide = tensor.float64.is_some() && profile.golden == Golden::Float64;
+    let wide = exact && profile.golden == Golden::Float64;
     let rule = match profile.rule {
         Rule::Elementwise | Rule::ThreeWay | Rule::MeanAndShare => 0,
         Rule::MereMare => 1,
@@ -81,7 +94,7 @@ fn figures(tensor: &ExpectedTensor, profile: &Profile) -> Option<(String, Kernel
         ("RULE", "constexpr"),
         ("BLOCK", "constexpr"),
     ];
-    let name = format!("figures {} {} {rule}", tensor.dtype.name(), if wide { "wide" } else { "own" });
+    let name = format!("figures {} {} {rule}", dtype.name(), if wide { "wide" } else { "own" });
     Some((name, spec("figures", &types, &[(9, rule), (10, BLOCK)])))
 }
 

@@ -104,10 +104,13 @@ impl OracleSet {
                     Some(data)
                 }
             };
-            if data.is_some_and(|data| data.cases != self.data.cases) {
+            if data.as_ref().is_some_and(|data| data.cases != self.data.cases) {
                 slot.iter().for_each(|resident| resident.close());
                 let why = format!("the oracle makes other data on {lane}");
                 return Err(StageError::Malformed { kind: "resident", why });
+            }
+            if let Some((data, resident)) = data.zip(slot.as_ref()) {
+                verifier.equip(&data, resident);
             }
             Ok(slot.clone())
         })

@@ -127,8 +127,12 @@ impl Verifier {
             return OracleSet::in_file(data, file);
         };
         let request = self.oracle_request(path, weights, PathBuf::new());
-        let (data, resident) =
-            lane.beside(|| self.stage.resident(&request, &self.options.profiles)).map_err(problem_stop)?;
+        let made = std::thread::scope(|threads| {
+            threads.spawn(|| self.compile_figures());
+            lane.beside(|| self.stage.resident(&request, &self.options.profiles))
+        });
+        let (data, resident) = made.map_err(problem_stop)?;
+        self.equip(&data, &resident);
         OracleSet::resident(data, resident, request, &self.lanes)
     }
 

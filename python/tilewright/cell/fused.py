@@ -19,7 +19,7 @@ from tilewright.cell.device_memory import driver
 from tilewright.cell.oracle_reference import equal_bits
 from tilewright.cell.oracle_values import raw_bytes
 
-BLOCK = 512
+BLOCK = 256
 """Elements that a program looks at together."""
 WORK = 8192
 """Elements of a program at least."""

@@ -1,4 +1,4 @@
-"""A linear layer, dropout of nothing, mean, softmax of one element."""
+"""A linear layer, dropout of nothing, mean, softmax over the batch."""
 
 import torch
 import torch.nn as nn
@@ -19,7 +19,7 @@ class Model(nn.Module):
 
     def forward(self, x):
         x = torch.mean(self.drop(self.linear(x)), dim=1, keepdim=True)
-        return torch.softmax(x, dim=1)
+        return torch.softmax(x, dim=0)
 
 
 def get_inputs():

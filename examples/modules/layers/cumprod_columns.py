@@ -7,7 +7,7 @@ ROWS = 37
 COLS = 6
 
 CASES = [
-    {"ROWS": 1, "COLS": 3},
+    {"ROWS": 2, "COLS": 3},
 ]
 REALISTIC = {"ROWS": 4096, "COLS": 8192}
 

@@ -1,4 +1,4 @@
-"""Scattered additions: the base is copied, then every element of the source is added by an atomic."""
+"""Scattered writes and additions: the base is copied, then a lane for each element of the source, by atomics."""
 
 from __future__ import annotations
 
@@ -57,5 +57,6 @@ def add_kernel(node: Template, table: Sizes) -> Launch:
         for d in range(len(shape))
     ]
     zero = "" if any(parts) or len(shape) > 1 else "i * 0"
-    w.line(f"tl.atomic_add({added(w.pointer(out), *target, zero)}, value, mask=mask)")
+    call = "tl.store" if node.attrs["mode"] == "store" else f"tl.atomic_{node.attrs['mode']}"
+    w.line(f"{call}({added(w.pointer(out), *target, zero)}, value, mask=mask)")
     return Launch(w, w.text("{name}", f"{node.label}: one element of the source a lane."), node.label, grid)

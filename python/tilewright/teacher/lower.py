@@ -14,7 +14,7 @@ from torch.fx import Node as FxNode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from tilewright.teacher import ir
-from tilewright.teacher.capture import Problem
+from tilewright.teacher.capture import Problem, is_fake
 from tilewright.teacher.ir import Const, Gather, Lazy, NotAffine, Op, Pointwise, Read, Reduce, Value, View
 from tilewright.teacher.sizes import Size, Sizes, Unsupported, atomic
 
@@ -73,13 +73,13 @@ class Lowering:
         self.sizes = Sizes(len(self.cases))
         self.nodes: list[ir.Node] = []
         self.mutated: dict[int, tuple[Value, Lazy]] = {}
-        self.label = ""
+        self.label, self.between = "", False
         self.inputs: list[Value] = []
         self.state: dict[str, Value] = {}
         self.seeds: list[str] = []
         self.meta: list[Any] = []
         self.names: dict[str, int] = {}
-        self.bases, self.keep, self.diagonals = {}, [], {}
+        self.bases, self.keep, self.diagonals, self.starts = {}, [], {}, {}
         self.argument_symbols()
 
     # numbers ------------------------------------------------------------------------------------------------------
@@ -387,7 +387,26 @@ class Lowering:
         path = case.constants.get(row[0].target)
         if path is not None:
             return self.read(self.state_value(path, metas))
-        raise Unsupported("a tensor constant made in forward from Python numbers")
+        return self.literal(metas)
+
+    def literal(self, tensors: list[Any]) -> Lazy:
+        """A small tensor of numbers: one number, or a choice by the flat index."""
+        values = [getattr(t, "constant", None) if is_fake(t) else t for t in tensors]
+        first = values[0]
+        if any(v is None or v.shape != first.shape or not torch.equal(v, first) for v in values):
+            raise Unsupported("a tensor constant made in forward, with another value in each case")
+        if first.numel() > 64 or first.dtype.is_complex:
+            raise Unsupported(f"a tensor constant of {first.numel()} elements made in forward")
+        numbers = first.reshape(-1).tolist()
+        shape = tuple(sympy.Integer(n) for n in first.shape)
+        found = self.const(numbers[-1], first.dtype)
+        at = self.iota((sympy.Integer(len(numbers)),), 0)
+        for i in range(len(numbers) - 2, -1, -1):
+            here = self.op("eq", torch.bool, at, self.const(i, torch.int64))
+            found = self.op("where", first.dtype, here, self.const(numbers[i], first.dtype), found)
+        if len(numbers) == 1:
+            return self.expand(found, shape)
+        return self.view(self.realise(found, "constant"), lambda v: v.reshape(shape, self.sizes))
 
     def merge(self, parts: list[Any], graphs: list[list[FxNode]], env: dict[FxNode, Any]) -> Any:
         """One argument in all cases: tensors by the environment, numbers as vectors where they differ."""
@@ -416,6 +435,7 @@ class Lowering:
             return None
         self.label = name.strip("_")
         self.meta = [n.meta.get("val") for n in row]
+        self.between = feeds_no_template(node)
         functional = name
         in_place = (
             name.endswith("_")
@@ -456,8 +476,8 @@ class Lowering:
         """What an in-place operation leaves in its target, for all later uses."""
         if not isinstance(target, FxNode):
             raise Unsupported("an in-place operation on a list")
-        if target.op == "call_function" and base_name(target.target) in VIEWS - {"clone"}:
-            raise Unsupported(f"an in-place operation on a view ({base_name(target.target)})")
+        if target.op == "call_function" and base_name(target.target) in VIEWS - COPIES:
+            return self.mutate_part(target, result, env)
         old = env[target]
         result = self.expand(result, old.shape)
         if not isinstance(result.term, Read | Const):
@@ -472,6 +492,47 @@ class Lowering:
         env[target] = result
         self.keep.append(result)
         return result
+
+    def mutate_part(self, target: FxNode, result: Lazy, env: dict[FxNode, Any]) -> Lazy:
+        """An in-place operation on a slice: the whole, with other elements where the slice lies."""
+        name, whole = base_name(target.target), target.args[0]
+        if name not in ("slice", "select", "narrow", "detach", "alias") or not isinstance(whole, FxNode):
+            raise Unsupported(f"an in-place operation on a view ({name})")
+        for user in whole.users:
+            if user is not target and user in env and isinstance(env[user], Lazy):
+                later = any(after not in env for after in user.users)
+                if base_name(user.target) in VIEWS - COPIES and later:
+                    raise Unsupported("an in-place operation on a view while another one is in use")
+        old = env[whole]
+        part = env[target]
+        result = self.share(self.expand(result, part.shape))
+        new = result if part is old else self.replaced(old, part, target, result)
+        label, meta = self.label, self.meta
+        self.mutate(whole, new, env)
+        self.label, self.meta = label, meta
+        env[target] = result
+        return result
+
+    def replaced(self, whole: Lazy, part: Lazy, target: FxNode, new: Lazy) -> Lazy:
+        """`whole` with `new` in the place of a slice of it."""
+        from tilewright.teacher.ops_view import size_const
+
+        dim = (target.args[1] if len(target.args) > 1 else 0) % len(whole.shape)
+        start, step = self.starts.get(id(part), (None, 1))
+        if start is None or step != 1:
+            raise Unsupported("an in-place operation on a slice with a step, or of a computed tensor")
+        if base_name(target.target) == "select":
+            new, part = unsqueeze(new, dim), unsqueeze(part, dim)
+        length = part.shape[dim]
+        if not isinstance(new.term, Read) or new.term.view.guards:
+            new = self.realise_again(new)
+        placed = self.view(new, lambda v: v.pad(dim, start, whole.shape[dim] - start - length, 0))
+        placed = Lazy(placed.term, whole.shape)
+        at = self.iota(whole.shape, dim)
+        inside = self.op("ge", torch.bool, at, size_const(self, start))
+        before = self.op("lt", torch.bool, at, size_const(self, start + length))
+        inside = self.op("and", torch.bool, inside, before)
+        return self.op("where", whole.dtype, inside, self.cast(placed, whole.dtype), whole, hint="written")
 
     def write_state(self, old: Lazy, new: Lazy) -> None:
         """A new version of a state tensor, written by an operation that has no result for it."""
@@ -518,6 +579,8 @@ class Lowering:
 
     keep: list[Any]
     diagonals: dict[int, Lazy]
+    starts: dict[int, tuple[Size, int]]
+    """Where slices start in what they are slices of, and their steps, by the slice's id."""
 
 
 class Diverging(Exception):
@@ -525,6 +588,8 @@ class Diverging(Exception):
 
 
 SHAPE_ONLY = {"sym_size"}
+COPIES = {"clone", "lift_fresh_copy"}
+"""Views to the rules whose results are memory of their own to the problem."""
 PRIMS = {"convert_element_type"}
 """Operations of `prims` that have a rule; that library gives other arguments to many of ATen's names."""
 
@@ -560,6 +625,19 @@ def rule_of(target: Any, *names: str) -> Rule | None:
     if getattr(target, "namespace", "aten") != "aten" and names[0] not in PRIMS:
         return None
     return next((RULES[name] for name in names if name in RULES), None)
+
+
+TEMPLATES = ("mm", "bmm", "matmul", "linear", "einsum", "conv", "attention", "addmm", "lstm", "gru", "rnn")
+
+
+def feeds_no_template(node: FxNode) -> bool:
+    """Whether a result is only an operand of element-wise operations and reductions, not the problem's result."""
+    for user in node.users:
+        if user.op == "output" or any(t in base_name(user.target) for t in TEMPLATES):
+            return False
+        if base_name(user.target) in VIEWS and not feeds_no_template(user):
+            return False
+    return bool(node.users)
 
 
 def uses(node: FxNode) -> int:

@@ -291,6 +291,44 @@ def vector_norm(
     return lowering.cast(out, out_dtype(lowering))
 
 
+@lowers("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only")
+def embedding_bag(
+    lowering: Lowering,
+    weight: Lazy,
+    words: Lazy,
+    starts: Lazy,
+    scale_grad: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    factors: Any = None,
+    last: bool = False,
+    padding: int | None = None,
+) -> Any:
+    """Bags of equal length, which a matrix of words gives; modes are sum, mean, max."""
+    rows = tuple(int(m[0].shape[0]) for m in lowering.meta)
+    words_of = lowering.sizes.of(words.shape[0])
+    even = getattr(starts.term, "name", "") == "arange" or isinstance(starts.term, ir.Const | ir.Op)
+    if (padding or -1) >= 0 or last or not even or any(n % r for n, r in zip(words_of, rows, strict=True)):
+        raise Unsupported("bags of different lengths")
+    count_bags = lowering.sizes.find(rows, [*starts.shape])
+    length = lowering.sizes.quotient(words.shape[0], count_bags)
+    table = lowering.realise(weight)
+    words = reshape_to(lowering, lowering.share(words), (count_bags, length))
+    shape = (count_bags, length, weight.shape[1])
+    at = lowering.expand(unsqueeze(words, 2), shape)
+    wide = accumulated(weight.dtype)
+    picked = lowering.cast(gather(lowering, table.term.view.value, [at, lowering.iota(shape, 2)]), wide)
+    if factors is not None:
+        share = reshape_to(lowering, lowering.share(factors), (count_bags, length, ir.ONE))
+        picked = lowering.op("mul", wide, picked, lowering.cast(share, wide))
+    out = lowering.reduce("max" if mode == 2 else "sum", picked, [1], wide)
+    if mode == 1:
+        out = lowering.op(
+            "div", wide, out, Lazy(ir.Const(wide, "", length if not length.is_Integer else int(length)), ())
+        )
+    return [lowering.cast(out, weight.dtype), None, None, None]
+
+
 @lowers("_cdist_forward", "_euclidean_dist")
 def distances(lowering: Lowering, x: Lazy, y: Lazy, p: Any = 2.0, mode: Any = None) -> Lazy:
     """Between all rows of one and all rows of the other; by differences, which cancel nothing."""

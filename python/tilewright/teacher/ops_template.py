@@ -40,9 +40,11 @@ def product(lowering: Lowering, a: Lazy, b: Lazy, name: str = "product") -> Lazy
         lowering.add(Template(lowering.label, [parts], "matmul", {"a": left, "b": right}, attrs))
         total = lowering.reduce("sum", lowering.read(parts), [0], torch.float32, name=name)
         return lowering.cast(total, a.dtype)
-    out = lowering.temp((*batch, m, n), a.dtype, name)
+    # Scores of attention and the like are not rounded where they go through memory.
+    half = a.dtype in (torch.float16, torch.bfloat16)
+    out = lowering.temp((*batch, m, n), torch.float32 if half and batch and lowering.between else a.dtype, name)
     lowering.add(Template(lowering.label, [out], "matmul", {"a": left, "b": right}, attrs))
-    return lowering.read(out)
+    return lowering.cast(lowering.read(out), a.dtype)
 
 
 def split_of(lowering: Lowering, m: Size, n: Size, k: Size, batch: Any, dtype: torch.dtype) -> int:

@@ -186,10 +186,16 @@ def slice_rule(lowering: Lowering, x: Lazy, dim: int = 0, start: Any = None, end
     if values == old and step == 1:
         return x
     at = offset_size(lowering, starts, size)
-    if set(values) == {1}:
-        return lowering.view(x, lambda v: v.slice(dim, at, ir.ONE))
-    length = extent_size(lowering, values, size, at, step)
-    return lowering.view(x, lambda v: v.slice(dim, at, length, lowering.size(step)))
+    length = ir.ONE if set(values) == {1} else extent_size(lowering, values, size, at, step)
+    part = lowering.view(x, lambda v: v.slice(dim, at, length, lowering.size(step)))
+    return started(lowering, part, at, step)
+
+
+def started(lowering: Lowering, part: Lazy, at: Size, step: int) -> Lazy:
+    """Notes where a slice lies, for operations that write to it."""
+    lowering.starts[id(part)] = (at, step)
+    lowering.keep.append(part)
+    return part
 
 
 def offset_size(lowering: Lowering, starts: tuple[int, ...], size: Size) -> Size:
@@ -228,7 +234,7 @@ def select(lowering: Lowering, x: Lazy, dim: int, index: Any) -> Lazy:
     values = index.values if hasattr(index, "values") else (index,) * lowering.sizes.cases
     old = lowering.sizes.of(x.shape[dim])
     at = offset_size(lowering, tuple(v + o if v < 0 else v for v, o in zip(values, old, strict=True)), x.shape[dim])
-    return lowering.view(x, lambda v: v.select(dim, at))
+    return started(lowering, lowering.view(x, lambda v: v.select(dim, at)), at, 1)
 
 
 @lowers("split", "split_with_sizes", "chunk", "tensor_split", "unbind", "unsafe_chunk", "unsafe_split", view=True)

@@ -254,6 +254,25 @@ mod tests {
         assert!(found[1].matches("B23") && !found[1].matches("B2") && found[1].matches("hack/"));
     }
 
+    /// All files of the repository have a row, and the other way round.
+    #[test]
+    fn the_labels_of_the_repository_are_read() {
+        for folder in ["corpus", "scripts/gpu/attack"] {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
+            let found = read(&folder).unwrap_or_else(|errors| panic!("{errors:?}"));
+            let mut named: Vec<_> = found.iter().map(|entry| entry.candidate.clone()).collect();
+            let mut files: Vec<_> = Label::ALL
+                .into_iter()
+                .filter_map(|label| std::fs::read_dir(folder.join(label.name())).ok())
+                .flat_map(|entries| entries.map(|entry| entry.unwrap().path()))
+                .filter(|path| path.extension().is_some_and(|extension| extension == "py"))
+                .collect();
+            named.sort();
+            files.sort();
+            assert_eq!(named, files);
+        }
+    }
+
     #[test]
     fn each_mistake_is_named_with_its_line() {
         assert_eq!(

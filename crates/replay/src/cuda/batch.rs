@@ -82,7 +82,10 @@ impl Batch {
             at += size.next_multiple_of(256) + GUARD;
         }
         let pitch = at.next_multiple_of(512);
-        let memory = context.alloc(pitch.saturating_mul(runs).next_multiple_of(GRAIN))?;
+        let end = pitch.saturating_mul(runs);
+        let memory = context.alloc(end.next_multiple_of(GRAIN))?;
+        // Memory may come with what another process had in it.
+        memory.set(context, end, u32::from(guard_byte(0)), 1, memory.size() - end)?;
         let batch = Self { memory, spans, pitch, runs };
         for (number, from, len) in batch.zones() {
             batch.memory.set(context, from, u32::from(guard_byte(number)), 1, len)?;

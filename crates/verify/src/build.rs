@@ -14,7 +14,7 @@ use tilewright_stage::{Compiled, Trace};
 use crate::draft::{Draft, Stop};
 use crate::execute::Replay;
 use crate::kernel;
-use crate::lane::Seat;
+use crate::lane::Slot;
 use crate::pipeline::{Candidate, Verifier};
 use crate::target::{Device, launch_limit};
 
@@ -46,6 +46,11 @@ pub(crate) struct Built {
 }
 
 impl Build {
+    /// Bytes of the buffers of its largest plan.
+    pub(crate) fn nbytes(&self) -> u64 {
+        self.plans.iter().map(|built| built.plan.nbytes()).max().unwrap_or_default()
+    }
+
     /// Compiles every specialisation once, checks launches against the target's limits, and prepares the device.
     pub(crate) fn new(
         verifier: &Verifier,
@@ -149,15 +154,15 @@ impl BuiltPlan {
         self.plan.choices.iter().map(named).collect::<Vec<_>>().join("; ")
     }
 
-    /// The device that runs this plan.
-    pub(crate) fn device<'a>(&'a self, candidate: &'a Candidate<'_>) -> impl Replay + 'a {
-        PlanDevice { built: self, seat: candidate.seat.as_ref() }
+    /// The device that runs this plan: an executor, or the emulator where there is no GPU.
+    pub(crate) fn device<'a>(&'a self, slot: Option<&'a Slot<'a>>) -> impl Replay + 'a {
+        PlanDevice { built: self, slot }
     }
 }
 
 struct PlanDevice<'a> {
     built: &'a BuiltPlan,
-    seat: Option<&'a Seat<'a>>,
+    slot: Option<&'a Slot<'a>>,
 }
 
 impl Replay for CpuDevice {
@@ -173,8 +178,7 @@ impl Replay for PlanDevice<'_> {
         }
         let (kernels, steps) = self.built.executables();
         let lost = || Fault::new(FaultKind::Infrastructure, "no GPU was asked for");
-        let seat = self.seat.ok_or_else(lost)?;
-        seat.lane.device().run(plan, &kernels, &steps, run)
+        self.slot.ok_or_else(lost)?.device().run(plan, &kernels, &steps, run)
     }
 }
 

@@ -9,22 +9,32 @@ use tilewright_contract::DeviceLimits;
 use tilewright_replay::cuda::CudaDevice;
 use tilewright_stage::{Permit, Permits};
 
+use crate::floor::{Floor, Place};
+
 /// Those that may use a GPU side by side. A process that starts to use it takes locks of the driver, so that many at a time
 /// take longer than in turns.
 pub(crate) const LOADS: u32 = 4;
 
-/// One GPU with its executor process. Candidates take turns there: nothing else of ours computes on it during a turn, so
-/// that what is measured is measured alone.
+/// Executor processes of a GPU: while one candidate is timed, others have what they will be timed on ready, and replays
+/// keep each other's host busy. Each has a context of its own on the GPU, which takes memory.
+const EXECUTORS: usize = 4;
+
+/// A candidate whose buffers take more bytes has all executors' memory to itself.
+const LARGE: u64 = 512 << 20;
+
+/// One GPU with its executor processes. Candidates are replayed beside each other, each in a process of its own, and timed
+/// in turns: nothing else of ours computes on it during a turn, so that what is measured is measured alone.
 pub(crate) struct Lane {
     /// Which of the verifier's lanes it is.
     pub(crate) index: usize,
     ordinal: usize,
-    device: Mutex<CudaDevice>,
-    floor: Permits,
-    /// Candidates that have a turn or wait for one.
+    executors: Vec<Mutex<CudaDevice>>,
+    /// Those that nobody has, the one that was used last at the end.
+    free: Mutex<Vec<usize>>,
+    room: Permits,
+    floor: Floor,
+    /// Candidates that have a place here.
     queue: AtomicUsize,
-    /// Time that turns have taken, in microseconds.
-    busy: AtomicU64,
     /// Of the GPU, once they are known.
     pub(crate) limits: Mutex<Option<DeviceLimits>>,
 }
@@ -32,15 +42,15 @@ pub(crate) struct Lane {
 /// A candidate's place on a lane.
 pub(crate) struct Seat<'a> {
     pub(crate) lane: &'a Lane,
-    /// Time that it has waited for turns, in microseconds.
+    /// Time that it has waited, in microseconds.
     waited: AtomicU64,
 }
 
-/// A turn on a lane.
-pub(crate) struct Turn<'a> {
+/// An executor that nobody else has.
+pub(crate) struct Slot<'a> {
     lane: &'a Lane,
-    start: Instant,
-    _floor: Permit<'a>,
+    index: usize,
+    _room: Permit<'a>,
 }
 
 impl Lane {
@@ -48,27 +58,31 @@ impl Lane {
         Self {
             index,
             ordinal,
-            device: Mutex::new(CudaDevice::new(ordinal)),
-            floor: Permits::new(u64::from(LOADS)),
+            executors: (0..EXECUTORS).map(|_| Mutex::new(CudaDevice::new(ordinal))).collect(),
+            free: Mutex::new((0..EXECUTORS).rev().collect()),
+            room: Permits::new(EXECUTORS as u64),
+            floor: Floor::new(LOADS),
             queue: AtomicUsize::new(0),
-            busy: AtomicU64::new(0),
             limits: Mutex::new(None),
         }
     }
 
-    /// The executor.
-    pub(crate) fn device(&self) -> MutexGuard<'_, CudaDevice> {
-        self.device.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Has an executor ready before it is needed: the first use of a GPU takes a good part of a second.
+    pub(crate) fn wake(&self) {
+        self.executor(0).device().wake();
     }
 
-    /// Has the executor ready before it is needed: the first use of a GPU takes a good part of a second.
-    pub(crate) fn wake(&self) {
-        self.device().wake();
+    /// An executor, when one is free; alone on the lane for a candidate whose buffers take as many bytes as a large one's.
+    fn executor(&self, nbytes: u64) -> Slot<'_> {
+        let room = self.room.take(if nbytes > LARGE { EXECUTORS as u64 } else { 1 });
+        // The one that was used last has its process and its kernels.
+        let index = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        Slot { lane: self, index, _room: room }
     }
 
     /// Does some work on the GPU that others may do theirs beside, but no candidate has its turn meanwhile.
     pub(crate) fn beside<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _floor = self.floor.take(1);
+        let _place = self.floor.beside();
         work()
     }
 }
@@ -87,29 +101,49 @@ impl<'a> Seat<'a> {
         Some(Self { lane, waited: AtomicU64::new(0) })
     }
 
-    /// Waits for a turn.
-    pub(crate) fn turn(&self) -> Turn<'a> {
-        let start = Instant::now();
-        let floor = self.lane.floor.take_all();
-        self.waited.fetch_add(micros(start.elapsed()), Ordering::Relaxed);
-        Turn { lane: self.lane, start: Instant::now(), _floor: floor }
+    /// Waits for an executor; `nbytes` are those of the candidate's buffers.
+    pub(crate) fn executor(&self, nbytes: u64) -> Slot<'a> {
+        self.wait(|| self.lane.executor(nbytes))
     }
 
-    /// How long it has waited for turns.
+    /// Waits for a turn: nobody else uses the GPU until it ends.
+    pub(crate) fn turn(&self) -> Place<'a> {
+        self.wait(|| self.lane.floor.alone())
+    }
+
+    /// Waits until nobody has a turn, and lets nobody have one.
+    pub(crate) fn beside(&self) -> Place<'a> {
+        self.wait(|| self.lane.floor.beside())
+    }
+
+    fn wait<T>(&self, wait: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let found = wait();
+        self.waited.fetch_add(micros(start.elapsed()), Ordering::Relaxed);
+        found
+    }
+
+    /// How long it has waited.
     pub(crate) fn waited(&self) -> Duration {
         Duration::from_micros(self.waited.load(Ordering::Relaxed))
+    }
+}
+
+impl Slot<'_> {
+    pub(crate) fn device(&self) -> MutexGuard<'_, CudaDevice> {
+        self.lane.executors[self.index].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        self.lane.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.index);
     }
 }
 
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
         self.lane.queue.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.lane.busy.fetch_add(micros(self.start.elapsed()), Ordering::Relaxed);
     }
 }
 

@@ -12,6 +12,7 @@ mod direct;
 mod draft;
 mod execute;
 mod figures;
+mod floor;
 mod judging;
 mod keep;
 mod kernel;

@@ -13,7 +13,7 @@ use tilewright_stage::{KernelSite, Resident, Stage, Trace, TraceRequest};
 use crate::build::{Build, BuiltPlan};
 use crate::draft::{Draft, Stop, Watch, stop_at};
 use crate::execute::{POISON, Replay, TrialOutcome, TrialRun};
-use crate::lane::{Lane, Seat};
+use crate::lane::{Lane, Seat, Slot};
 use crate::opinion::{self, Reviewer};
 use crate::options::{Mode, Options};
 use crate::oracle::OracleSet;
@@ -267,15 +267,16 @@ impl Verifier {
         let trials = trials(build, oracle);
         let holder = candidate.seat.as_ref().map(|seat| oracle.hold(self, seat.lane)).transpose();
         let holder = holder.map_err(|error| Stop::infrastructure(error.to_string()))?.flatten();
-        let turn = candidate.seat.as_ref().map(|seat| draft.stage("wait", || seat.turn()));
+        let seat = candidate.seat.as_ref();
+        let turn = seat.map(|seat| draft.stage("wait", || (seat.executor(build.nbytes()), seat.beside())));
         let held = holder.as_deref().filter(|_| shared::allowed() && !oracle.data.stochastic);
         let mut refused = None;
-        let outcomes = draft.stage("replay", || match turn {
+        let outcomes = draft.stage("replay", || match &turn {
             None => parallel(&trials, |trial| {
-                let device = trial.built.device(candidate);
+                let device = trial.built.device(None);
                 self.trial_run(trial, &device, oracle, weights, candidate.deadline()).outcome()
             }),
-            Some(_) => self.replay_on_gpu(candidate, &trials, (oracle, weights), held, &mut refused),
+            Some((slot, _)) => self.replay_on_gpu(candidate, slot, &trials, (oracle, weights), held, &mut refused),
         });
         drop(turn);
         if let Some(why) = refused {
@@ -333,11 +334,12 @@ impl Verifier {
         Emulated { outcome: outcome.map_err(|stop| trial.place(stop)), note, seconds: start.elapsed().as_secs_f64() }
     }
 
-    /// The same for a candidate that has its turn on a GPU, up to the first trial that decides. Data stay there where they
+    /// The same for a candidate that has an executor on a GPU, up to the first trial that decides. Data stay there where they
     /// can; `refused` is why they cannot.
     fn replay_on_gpu<'a>(
         &self,
-        candidate: &'a Candidate<'_>,
+        candidate: &Candidate<'_>,
+        slot: &Slot<'_>,
         trials: &[TrialOf<'a>],
         (oracle, weights): (&'a OracleSet, &'a Weights),
         held: Option<&Resident>,
@@ -346,12 +348,12 @@ impl Verifier {
         let mut outcomes = Vec::new();
         for trials in trials.chunk_by(|a, b| std::ptr::eq(a.built, b.built)) {
             let Some(built) = trials.first().map(|trial| trial.built) else { continue };
-            let device = built.device(candidate);
+            let device = built.device(Some(slot));
             let deadline = candidate.deadline();
             let runs: Vec<_> =
                 trials.iter().map(|trial| self.trial_run(trial, &device, oracle, weights, deadline)).collect();
             let shared = held.filter(|_| refused.is_none());
-            let mut shared = shared.map(|held| self.run_shared(candidate, trials, &runs, held)).unwrap_or_default();
+            let mut shared = shared.map(|held| self.run_shared(slot, trials, &runs, held)).unwrap_or_default();
             shared.resize_with(trials.len(), || Err(Doubt::Look));
             for (run, shared) in runs.iter().zip(shared) {
                 outcomes.push(match shared {
@@ -375,12 +377,12 @@ impl Verifier {
     /// Trials of one plan whose data stay on the GPU.
     fn run_shared<'a>(
         &self,
-        candidate: &Candidate<'_>,
+        slot: &Slot<'_>,
         trials: &[TrialOf<'a>],
         runs: &[TrialRun<'a, '_>],
         held: &Resident,
     ) -> Vec<Result<TrialOutcome<'a>, Doubt>> {
-        let (Some(seat), Some(first)) = (&candidate.seat, trials.first()) else { return Vec::new() };
+        let Some(first) = trials.first() else { return Vec::new() };
         let tally = Tally::new(self.options.profiles.clone(), None);
         let shared = trials.iter().zip(runs).map(|(trial, run)| {
             let place = Place { case: &trial.case.signature.case, regime: &trial.trial.regime, call: 0 };
@@ -390,7 +392,7 @@ impl Verifier {
             Ok(shared) => shared,
             Err(doubt) => return trials.iter().map(|_| Err(doubt.clone())).collect(),
         };
-        let mut device = seat.lane.device();
+        let mut device = slot.device();
         let mut outcomes = shared::run_all(&shared, &first.built.executables(), &mut device);
         if let Err(fault) = device.forget() {
             outcomes.fill_with(|| Err(Doubt::from(fault.clone())));

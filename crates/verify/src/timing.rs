@@ -17,6 +17,7 @@ use crate::build::{Build, BuiltPlan, clock_builds};
 use crate::comparison::{Comparison, MOST, SETS, Series, Trouble, next_pace};
 use crate::draft::{Draft, Stop};
 use crate::execute::{Observation, POISON, Replay, TrialRun};
+use crate::lane::{Seat, Slot};
 use crate::pipeline::{Candidate, Verifier};
 use crate::shared::{Doubt, Seen, SharedTrial};
 use crate::weights::Weights;
@@ -62,15 +63,12 @@ pub(crate) fn time(
     }
     let builds = clock_builds(verifier, draft)?;
     let own = builds.each_ref().map(|(spec, built)| built.executable(spec));
-    let bench = |built| Bench::new(verifier, candidate, built, weights, &own);
+    let slot = draft.stage("wait", || seat.executor(build.nbytes()));
+    let bench = |built| Bench::new(verifier, (candidate, &slot), built, weights, &own);
     let plans: Vec<&BuiltPlan> = build.plans.iter().filter(|built| built.case == 0 && built.plan.is_usual()).collect();
-    // Nobody else has the device until all is measured.
-    let _turn = draft.stage("wait", || seat.turn());
-    let start = Instant::now();
-    let mut device = seat.lane.device();
-    let timing = time_confirmed(&plans, bench, &mut device, draft);
+    let mut device = slot.device();
+    let timing = time_confirmed(&plans, bench, (seat, &mut device), draft);
     device.forget()?;
-    draft.spent("time", start.elapsed().as_secs_f64(), false);
     timing
 }
 
@@ -79,12 +77,12 @@ pub(crate) fn time(
 fn time_confirmed<'a>(
     plans: &[&'a BuiltPlan],
     bench: impl Fn(&'a BuiltPlan) -> Bench<'a>,
-    device: &mut CudaDevice,
+    (seat, device): (&Seat<'_>, &mut CudaDevice),
     draft: &mut Draft,
 ) -> Result<Option<Timing>, Stop> {
     let (mut faults, mut losses) = (0, 0);
     loop {
-        let stop = match time_fastest(plans, &bench, device, draft) {
+        let stop = match time_fastest(plans, &bench, (seat, device), draft) {
             Err(stop) => stop,
             timing => return timing,
         };
@@ -105,21 +103,31 @@ fn time_confirmed<'a>(
 fn time_fastest<'a>(
     plans: &[&'a BuiltPlan],
     bench: &impl Fn(&'a BuiltPlan) -> Bench<'a>,
-    device: &mut CudaDevice,
+    (seat, device): (&Seat<'_>, &mut CudaDevice),
     draft: &mut Draft,
 ) -> Result<Option<Timing>, Stop> {
     let mut configurations = Vec::new();
-    for built in plans.iter().filter(|_| plans.len() > 1) {
-        configurations.push((bench(built).tune(device)?, *built));
+    if plans.len() > 1 {
+        let _turn = draft.stage("wait", || seat.turn());
+        let tune = |built: &&'a BuiltPlan| Ok((bench(built).tune(device)?, *built));
+        configurations = draft.stage("time", || plans.iter().map(tune).collect::<Result<Vec<_>, Stop>>())?;
     }
     configurations.sort_by(|a, b| a.0.total_cmp(&b.0));
     let Some(fastest) = configurations.first().map(|(_, built)| *built).or(plans.first().copied()) else {
         return Ok(None);
     };
-    let timing = bench(fastest).time(device, draft)?;
+    // What can be done beside others is done before the turn.
+    let mut bench = bench(fastest);
+    let beside = draft.stage("wait", || seat.beside());
+    draft.stage("prepare", || bench.prepare(device))?;
+    drop(beside);
+    let _turn = draft.stage("wait", || seat.turn());
+    let start = Instant::now();
+    let timing = bench.time(device, draft);
+    draft.spent("time", start.elapsed().as_secs_f64(), false);
     let configurations =
         configurations.into_iter().map(|(us, built)| ConfigurationTime { choices: built.choices(), us });
-    Ok(Some(Timing { configurations: configurations.collect(), ..timing }))
+    Ok(Some(Timing { configurations: configurations.collect(), ..timing? }))
 }
 
 /// One plan on the inputs of the problem's own trials.
@@ -148,12 +156,12 @@ struct Bench<'a> {
 impl<'a> Bench<'a> {
     fn new(
         verifier: &'a Verifier,
-        candidate: &'a Candidate<'a>,
+        (candidate, slot): (&'a Candidate<'a>, &'a Slot<'a>),
         built: &'a BuiltPlan,
         weights: &'a Weights,
         own: &'a [Executable<'a>; 2],
     ) -> Self {
-        let device = Box::new(built.device(candidate));
+        let device = Box::new(built.device(Some(slot)));
         let (launches, digests) = (Vec::new(), Vec::new());
         let lane = candidate.seat.as_ref().map(|seat| seat.lane).filter(|_| shared::allowed());
         let shared = lane.and_then(|lane| weights.oracle(candidate).held(lane));
@@ -181,8 +189,8 @@ impl<'a> Bench<'a> {
         Ok(median(&self.net(&calls)).unwrap_or(f64::INFINITY))
     }
 
+    /// Of a plan that is ready.
     fn time(&mut self, device: &mut CudaDevice, draft: &mut Draft) -> Result<Timing, Stop> {
-        self.prepare(device)?;
         self.warm_up(device)?;
         let before = device.state();
         let mut found = Comparison::default();

@@ -171,8 +171,6 @@ def program(size: int) -> dict[str, Any]:
         "Run": {
             "program": {"buffers": [size], "kernels": [kernel], "ops": [launch]},
             "contents": [None],
-            "handles": [],
-            "lend": False,
             "poison": 255,
             "read_back": [],
         }

@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+import torch
+
 TOLERANCE = {
     **{
         "rtol": 1e-5,
@@ -26,13 +29,26 @@ RULES = {
 }
 
 
-def test_interpreted_kernels_give_what_torch_gives() -> None:
-    profiles = [
+PROFILES = json.dumps(
+    [
         {"name": rule, "rule": rule, "golden": golden, "non_finite": non_finite, "tolerance": {}, "default": TOLERANCE}
         for rule, (golden, non_finite) in RULES.items()
     ]
-    command = [sys.executable, str(Path(__file__).with_name("fused_cases.py")), json.dumps(profiles)]
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+)
+
+
+def differences(*arguments: str, **environment: str) -> str:
+    """What `fused_cases.py` prints."""
+    command = [sys.executable, str(Path(__file__).with_name("fused_cases.py")), PROFILES, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout == "", done.stdout[:3000]
+    return done.stdout[:3000]
+
+
+def test_interpreted_kernels_give_what_torch_gives() -> None:
+    assert differences(TRITON_INTERPRET="1") == ""
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_kernels_give_what_torch_gives() -> None:
+    assert differences("cuda:0") == ""

@@ -280,7 +280,7 @@ impl Verifier {
         });
         drop(turn);
         if let Some(why) = refused {
-            draft.note(format!("data went through the host's memory, since sharing the GPU's failed: {why}"));
+            draft.note(format!("data went through the host's memory: {why}"));
         }
         let start = Instant::now();
         for (trial, outcome) in trials.iter().zip(outcomes) {
@@ -360,9 +360,7 @@ impl Verifier {
                     Ok(outcome) => Ok(outcome),
                     Err(Doubt::Stop(stop)) => Err(stop),
                     Err(doubt) => {
-                        if let Doubt::Unshared(why) = doubt {
-                            *refused = Some(why);
-                        }
+                        *refused = refused.take().or(doubt.for_all());
                         by_bytes(run, refused.as_deref())
                     }
                 });

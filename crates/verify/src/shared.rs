@@ -36,9 +36,22 @@ pub(crate) type Executables<'r> = (Vec<Executable<'r>>, Vec<Executable<'r>>);
 pub(crate) enum Doubt {
     /// Not all is as it should be.
     Look,
-    /// Memory cannot be shared here, or it does not work.
+    /// Memory cannot be shared here.
     Unshared(String),
+    /// The process that compares did not answer.
+    Failed(String),
     Stop(Stop),
+}
+
+impl Doubt {
+    /// Why the data of other trials will not stay on the GPU either.
+    pub(crate) fn for_all(&self) -> Option<String> {
+        match self {
+            Self::Unshared(why) => Some(format!("sharing the GPU's memory failed: {why}")),
+            Self::Failed(why) => Some(format!("a comparison on the GPU failed: {why}")),
+            Self::Look | Self::Stop(_) => None,
+        }
+    }
 }
 
 impl From<Stop> for Doubt {
@@ -60,7 +73,7 @@ impl From<Fault> for Doubt {
 
 impl From<StageError> for Doubt {
     fn from(error: StageError) -> Self {
-        Self::Unshared(error.to_string())
+        Self::Failed(error.to_string())
     }
 }
 

@@ -362,7 +362,7 @@ impl<'a> Bench<'a> {
         if let Some(held) = self.shared.clone() {
             match self.prepare_shared(device, &held) {
                 Err(Doubt::Stop(stop)) => return Err(stop),
-                Err(Doubt::Look | Doubt::Unshared(_)) => self.shared = None,
+                Err(Doubt::Look | Doubt::Unshared(_) | Doubt::Failed(_)) => self.shared = None,
                 Ok(prepared) => {
                     self.take(prepared);
                     return Ok(());
@@ -420,7 +420,9 @@ impl<'a> Bench<'a> {
         let profiles = (self.verifier.options.profiles.iter().collect(), true);
         SharedTrial::new(trial, held, profiles, false).map_err(|doubt| match doubt {
             Doubt::Stop(stop) => stop,
-            Doubt::Look | Doubt::Unshared(_) => Stop::infrastructure("the oracle's process does not give its data"),
+            Doubt::Look | Doubt::Unshared(_) | Doubt::Failed(_) => {
+                Stop::infrastructure("the oracle's process does not give its data")
+            }
         })
     }
 
@@ -449,7 +451,7 @@ impl<'a> Bench<'a> {
         let Some(call) = shared.trial.trial.calls.first().filter(|_| !oracle.data.stochastic) else { return Ok(()) };
         let seen = shared.seen(&Seen::first(call), loan).map_err(|doubt| match doubt {
             Doubt::Stop(stop) => stop,
-            Doubt::Look | Doubt::Unshared(_) => {
+            Doubt::Look | Doubt::Unshared(_) | Doubt::Failed(_) => {
                 Stop::infrastructure("the results of a timed call could not be compared")
             }
         })?;

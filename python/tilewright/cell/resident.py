@@ -131,9 +131,23 @@ def serve(fd: int, request: dict[str, Any]) -> None:
             reply, tail = keeper.answer(question)
         except Exception as error:
             reply, tail = {"error": describe(error, request["problem"])}, None
+            if not works(store.device):
+                # Nothing more can be had from this process: whoever asks next should see that it has ended.
+                channel.send_frame(fd, reply)
+                return
         channel.send_frame(fd, reply)
         if tail is not None:
             send_bytes(fd, tail)
+
+
+def works(device: str) -> bool:
+    """Whether the context on the GPU has survived an error."""
+    try:
+        if device.startswith("cuda"):
+            torch.cuda.synchronize(device)
+    except Exception:
+        return False
+    return True
 
 
 def send_bytes(fd: int, tensor: torch.Tensor) -> None:

@@ -8,6 +8,7 @@ mod launch;
 mod sanitize;
 mod tree;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
@@ -108,6 +109,20 @@ fn timing(timing: &Timing) -> String {
             limit.floor_us,
             limit.bytes_per_second / 1e12,
             limit.flops_per_second / 1e12
+        );
+    }
+    if let [before, .., after] = timing.device.as_slice() {
+        let reasons: BTreeSet<&str> =
+            timing.device.iter().flat_map(|state| &state.throttled).map(String::as_str).collect();
+        let throttled = if reasons.is_empty() {
+            String::new()
+        } else {
+            format!(", held down: {}", Vec::from_iter(reasons).join(", "))
+        };
+        let _ = write!(
+            text,
+            "\n  {} to {} MHz, {} to {} degrees{throttled}",
+            before.clock_mhz, after.clock_mhz, before.temperature, after.temperature
         );
     }
     text

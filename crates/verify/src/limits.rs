@@ -170,6 +170,23 @@ mod tests {
         assert!((least_us(&limits(), least) - MARGIN * 1e6).abs() < 1.0);
     }
 
+    /// What Python needs for the steps of a plan is longer than a short kernel takes, and shorter than a long one.
+    #[test]
+    fn short_kernels_are_bound_by_their_launches() {
+        let plan: Plan = serde_json::from_value(serde_json::json!({
+            "schema": Plan::SCHEMA, "kernels": [], "output": {"kind": "none"},
+            "buffers": [{"nbytes": 4, "source": {"kind": "scratch"}}],
+            "steps": [{"op": "launch", "kernel": 0, "grid": [1, 1, 1], "args": [], "line": 1},
+                {"op": "launch", "kernel": 0, "grid": [1, 1, 1], "args": [], "line": 2}],
+        }))
+        .unwrap();
+        // The module, two launches and an allocation.
+        let us = 1.0 + 2.0 * 10.0 + 2.0;
+        let host = |device_us| host_time(&limits(), &plan, device_us);
+        assert_eq!(host(5.0), HostTime { us, end_to_end_us: us, launch_bound: true });
+        assert_eq!(host(50.0), HostTime { us, end_to_end_us: 50.0, launch_bound: false });
+    }
+
     #[test]
     fn limits_on_disk_are_read_back() {
         let folder = tempfile::tempdir().unwrap();

@@ -151,8 +151,6 @@ pub(crate) enum Response {
         guard: Option<usize>,
         /// Of the results of each set.
         digests: Vec<u64>,
-        /// What events measure around a kernel that does nothing, in microseconds.
-        nothing_us: f64,
     },
     Played {
         guard: Option<usize>,
@@ -163,6 +161,8 @@ pub(crate) enum Response {
     Timed {
         guard: Option<usize>,
         calls: Vec<Call>,
+        /// What events measure around a kernel that does nothing, in microseconds.
+        nothing_us: f64,
         /// Where the results of the last call are, if they were asked for and are not sent.
         loan: Option<Loan>,
     },

@@ -57,10 +57,16 @@ pub struct Ready {
     pub graph: bool,
     /// It took to compile and warm up.
     pub seconds: f64,
-    /// What events measure around a kernel that does next to nothing, in microseconds.
-    pub nothing_us: f64,
     /// One of many calls in a row without a graph, Python's part included.
     pub end_to_end_us: f64,
+}
+
+/// A block of calls, in microseconds.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Times {
+    pub us: Vec<f64>,
+    /// What events measured around a kernel that does nothing, in between.
+    pub nothing_us: f64,
 }
 
 /// What a device and its host can do, as the reference's process measures it.
@@ -298,13 +304,9 @@ impl Resident {
         Ok(ready)
     }
 
-    /// Device time of some calls, in microseconds; the second-level cache is flushed before each.
-    pub fn time(&self, kind: BaselineKind, calls: u32) -> Result<Vec<f64>, StageError> {
-        #[derive(Deserialize)]
-        struct Times {
-            us: Vec<f64>,
-        }
-        Ok(self.held().ask::<Times>(&json!({"time": kind, "calls": calls}))?.us)
+    /// Device time of some calls, with a cold second-level cache.
+    pub fn time(&self, kind: BaselineKind, calls: u32) -> Result<Times, StageError> {
+        self.held().ask(&json!({"time": kind, "calls": calls}))
     }
 
     /// Operations and least bytes of one call.

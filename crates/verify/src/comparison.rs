@@ -9,7 +9,9 @@ use tilewright_stage::StageError;
 use crate::draft::Stop;
 
 /// How long a block of calls may take by the clock on the wall.
-const BLOCK: Duration = Duration::from_micros(2_500);
+const BLOCK: Duration = Duration::from_micros(2_000);
+/// What no call takes less than, in microseconds: events tell no smaller difference.
+const LEAST_US: f64 = 0.03;
 /// Calls in a block at most.
 pub(crate) const MOST: u32 = 15;
 /// Sets of inputs that calls take in turn.
@@ -38,14 +40,23 @@ impl From<StageError> for Trouble {
 pub(crate) struct Series {
     /// The median of each block, in microseconds.
     pub(crate) blocks: Vec<f64>,
+    /// What was taken off each.
+    overheads: Vec<f64>,
     pub(crate) calls: u32,
 }
 
 impl Series {
-    /// Adds the times of a block, if there are any.
-    pub(crate) fn add(&mut self, times: &[f64]) {
-        self.blocks.extend(median(times));
+    /// Adds a block of times, if there are any, less the cost of measuring.
+    pub(crate) fn add(&mut self, times: &[f64], overhead: f64) {
+        // Not zero or less, even of what takes as long as nothing does.
+        self.blocks.extend(median(times).map(|us| (us - overhead).max(LEAST_US)));
+        self.overheads.push(overhead);
         self.calls += times.len() as u32;
+    }
+
+    /// The cost of measuring, in microseconds.
+    pub(crate) fn overhead(&self) -> f64 {
+        median(&self.overheads).unwrap_or_default()
     }
 }
 
@@ -75,17 +86,18 @@ mod tests {
     #[test]
     fn a_block_counts_as_its_median() {
         let mut series = Series::default();
-        series.add(&[]);
-        series.add(&[1.0, 2.0, 9.0]);
-        series.add(&[4.0]);
-        assert_eq!((series.blocks, series.calls), (vec![2.0, 4.0], 4));
+        series.add(&[], 0.5);
+        series.add(&[1.0, 2.0, 9.0], 0.5);
+        series.add(&[4.0], 0.25);
+        series.add(&[1.0], 1.0);
+        assert_eq!((&series.blocks, series.calls, series.overhead()), (&vec![1.5, 3.75, LEAST_US], 5, 0.5));
     }
 
     /// Blocks are as long as there is time for, and never longer than that but for a single call.
     #[test]
     fn slow_calls_make_short_blocks() {
         let pace = |us: u64| next_pace(10, Duration::from_micros(10 * us));
-        assert_eq!((pace(0), pace(10), pace(166), pace(200)), (15, 15, 15, 12));
-        assert_eq!((pace(800), pace(1_000), pace(2_000), pace(1_000_000)), (3, 2, 1, 1));
+        assert_eq!((pace(0), pace(10), pace(133), pace(160)), (15, 15, 15, 12));
+        assert_eq!((pace(600), pace(1_000), pace(2_000), pace(1_000_000)), (3, 2, 1, 1));
     }
 }

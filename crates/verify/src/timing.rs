@@ -9,7 +9,7 @@ use tilewright_contract::{
     BaselineKind, BaselineTime, ConfigurationTime, Dtype, LaunchTime, Timing, Value, VerdictKind,
 };
 use tilewright_judge::{OWN_REGIME, Tally};
-use tilewright_replay::cuda::{Block, CudaDevice, Prepared, Results};
+use tilewright_replay::cuda::{Block, CudaDevice, Prepared, Results, Timed};
 use tilewright_replay::{Call, Contents, Executable, Loan, Run, RunResult};
 use tilewright_stage::Resident;
 
@@ -25,7 +25,7 @@ use crate::{judging, limits, shared};
 
 /// How long candidate and baseline may be timed against each other, all that is done between the calls counted: others wait
 /// for the device.
-const COMPARISON: Duration = Duration::from_millis(50);
+const COMPARISON: Duration = Duration::from_millis(40);
 /// How long a series of the candidate alone may take.
 const SERIES: Duration = Duration::from_millis(10);
 /// Calls of a plan that are thrown away: the first ones meet a device whose clocks have sunk.
@@ -145,8 +145,6 @@ struct Bench<'a> {
     launches: Vec<(String, u32)>,
     /// Of the results on each set.
     digests: Vec<u64>,
-    /// Cost of measuring, in microseconds.
-    overhead: f64,
     /// Bits vary from call to call.
     varies: bool,
     /// Calls in a block.
@@ -165,28 +163,16 @@ impl<'a> Bench<'a> {
         let (launches, digests) = (Vec::new(), Vec::new());
         let lane = candidate.seat.as_ref().map(|seat| seat.lane).filter(|_| shared::allowed());
         let shared = lane.and_then(|lane| weights.oracle(candidate).held(lane));
-        Self {
-            verifier,
-            candidate,
-            built,
-            weights,
-            own,
-            device,
-            shared,
-            launches,
-            digests,
-            overhead: 0.0,
-            varies: false,
-            pace: MOST,
-        }
+        Self { verifier, candidate, built, weights, own, device, shared, launches, digests, varies: false, pace: MOST }
     }
 
     /// Median of a few cold calls.
     fn tune(&mut self, device: &mut CudaDevice) -> Result<f64, Stop> {
         self.prepare(device)?;
         self.block(device, Block { calls: 3, ..COLD })?;
-        let calls = self.block(device, Block { calls: TUNING, ..COLD })?;
-        Ok(median(&self.net(&calls)).unwrap_or(f64::INFINITY))
+        let timed = self.block(device, Block { calls: TUNING, ..COLD })?;
+        let us: Vec<f64> = timed.calls.iter().map(|call| call.us).collect();
+        Ok(median(&us).map_or(f64::INFINITY, |us| us - overhead(timed.nothing_us)))
     }
 
     /// Of a plan that is ready.
@@ -214,8 +200,8 @@ impl<'a> Bench<'a> {
             device_us,
             warm_us: estimate(&warm.blocks).ok_or_else(none)?,
             calls: found.ours.calls,
-            overhead_us: self.overhead,
-            launches: self.launch_times(&launches),
+            overhead_us: found.ours.overhead(),
+            launches: self.launch_times(&launches.calls),
             baselines: found.baselines,
             device: [before, device.state()].into_iter().flatten().collect(),
             host: found.limits.map(|limits| limits::host_time(&limits, &self.built.plan, device_us.value)),
@@ -255,19 +241,19 @@ impl<'a> Bench<'a> {
         kind: BaselineKind,
     ) -> Result<(Series, Option<BaselineTime>), Trouble> {
         let ready = reference.prepare(kind)?;
-        // Without a graph, the gaps between kernels are part of the time anyway.
-        let overhead = if ready.graph { (ready.nothing_us - NOTHING).max(0.0) } else { 0.0 };
         let (mut ours, mut theirs) = (Series::default(), Series::default());
         let (start, mut pace) = (Instant::now(), SETS);
         while !(self.is_enough(&ours, start, COMPARISON) && (self.varies || is_enough(&theirs, start, COMPARISON))) {
             for candidate in [true, false, false, true] {
                 if candidate {
-                    ours.add(&self.times(device, COLD)?);
+                    self.add(&mut ours, device, COLD)?;
                 } else {
                     let asked = Instant::now();
                     let times = reference.time(kind, pace)?;
                     pace = next_pace(pace, asked.elapsed());
-                    theirs.add(&times.into_iter().map(|us| us - overhead).collect::<Vec<f64>>());
+                    // Without a graph, the gaps between kernels are part of the time anyway.
+                    let overhead = if ready.graph { overhead(times.nothing_us) } else { 0.0 };
+                    theirs.add(&times.us, overhead);
                 }
             }
         }
@@ -289,7 +275,7 @@ impl<'a> Bench<'a> {
     fn series(&mut self, device: &mut CudaDevice, block: Block) -> Result<Series, Stop> {
         let (mut found, start) = (Series::default(), Instant::now());
         while !self.is_enough(&found, start, SERIES) {
-            found.add(&self.times(device, block)?);
+            self.add(&mut found, device, block)?;
         }
         Ok(found)
     }
@@ -301,10 +287,10 @@ impl<'a> Bench<'a> {
 
     /// Calls that are thrown away; they tell how many make a block.
     fn warm_up(&mut self, device: &mut CudaDevice) -> Result<(), Stop> {
-        let (mut calls, start) = (0, Instant::now());
+        let (mut thrown, start) = (Series::default(), Instant::now());
         self.pace = SETS;
-        while calls < WARM_UP && start.elapsed() < WARM_UP_TIME {
-            calls += self.times(device, COLD)?.len() as u32;
+        while thrown.calls < WARM_UP && start.elapsed() < WARM_UP_TIME {
+            self.add(&mut thrown, device, COLD)?;
         }
         Ok(())
     }
@@ -316,34 +302,31 @@ impl<'a> Bench<'a> {
         tensors.map(|(_, tensor)| tensor.view.dtype).find(|dtype| dtype.is_float())
     }
 
-    /// Times of a block's calls without the cost of measuring; as many calls as there is time for, whatever `block` says.
-    fn times(&mut self, device: &mut CudaDevice, block: Block) -> Result<Vec<f64>, Stop> {
+    /// Times a block: as many calls as there is time for, whatever `block` says.
+    fn add(&mut self, found: &mut Series, device: &mut CudaDevice, block: Block) -> Result<(), Stop> {
         let start = Instant::now();
-        let calls = self.block(device, Block { calls: self.pace, ..block })?;
-        self.pace = next_pace(calls.len() as u32, start.elapsed());
-        Ok(self.net(&calls))
-    }
-
-    fn net(&self, calls: &[Call]) -> Vec<f64> {
-        calls.iter().map(|call| call.us - self.overhead).collect()
+        let timed = self.block(device, Block { calls: self.pace, ..block })?;
+        self.pace = next_pace(timed.calls.len() as u32, start.elapsed());
+        found.add(&timed.calls.iter().map(|call| call.us).collect::<Vec<f64>>(), overhead(timed.nothing_us));
+        Ok(())
     }
 
     /// Times some calls, and makes sure that they computed what was judged.
-    fn block(&mut self, device: &mut CudaDevice, block: Block) -> Result<Vec<Call>, Stop> {
+    fn block(&mut self, device: &mut CudaDevice, block: Block) -> Result<Timed, Stop> {
         // Where every result is judged, a block is one call.
         let block = if self.varies { Block { calls: 1, read_back: true, ..block } } else { block };
-        let (calls, results) = device.time(block, Some(self.candidate.deadline()))?;
+        let (timed, results) = device.time(block, Some(self.candidate.deadline()))?;
         let same = |call: &Call| self.digests.get(call.set) == Some(&call.digest);
-        if !self.varies && !calls.iter().all(same) {
+        if !self.varies && !timed.calls.iter().all(same) {
             self.varies = true;
             // The calls of this block are used all the same, but its last results have to be right.
             let again = Block { calls: 1, read_back: true, ..block };
             let (last, results) = device.time(again, Some(self.candidate.deadline()))?;
-            self.judge_last(&last, results)?;
+            self.judge_last(&last.calls, results)?;
         } else if block.read_back {
-            self.judge_last(&calls, results)?;
+            self.judge_last(&timed.calls, results)?;
         }
-        Ok(calls)
+        Ok(timed)
     }
 
     fn judge_last(&self, calls: &[Call], results: Results) -> Result<(), Stop> {
@@ -388,7 +371,6 @@ impl<'a> Bench<'a> {
 
     fn take(&mut self, prepared: Prepared) {
         (self.launches, self.digests) = (prepared.launches, prepared.digests);
-        self.overhead = (prepared.nothing_us - NOTHING).max(0.0);
     }
 
     fn prepare_shared(&self, device: &mut CudaDevice, held: &Resident) -> Result<Prepared, Doubt> {
@@ -494,4 +476,9 @@ impl<'a> Bench<'a> {
 
 fn is_enough(found: &Series, start: Instant, budget: Duration) -> bool {
     enough(&found.blocks) || start.elapsed() > budget && found.blocks.len() >= BLOCKS.start
+}
+
+/// The cost of measuring, in microseconds, by what events measure around a kernel that does nothing.
+fn overhead(nothing_us: f64) -> f64 {
+    (nothing_us - NOTHING).max(0.0)
 }

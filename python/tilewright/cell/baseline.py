@@ -2,11 +2,11 @@
 
 Questions and answers:
 
-- `{"prepare": NAME}`, one of `BASELINES`: `{"graph": bool, "seconds": float, "nothing_us": float,
-  "end_to_end_us": float}`: what events measure around a kernel that does next to nothing, and one of many calls without
-  a graph, by the host's clock.
-- `{"time": NAME, "calls": n}`: `{"us": [float]}`, device time of each call in microseconds, with a cold cache. The next
-  question finds the inputs and results elsewhere in memory: where they lie is part of what times differ by.
+- `{"prepare": NAME}`, one of `BASELINES`: `{"graph": bool, "seconds": float, "end_to_end_us": float}`: one of many
+  calls without a graph, by the host's clock.
+- `{"time": NAME, "calls": n}`: `{"us": [float], "nothing_us": float}`, device time of each call in microseconds, with a
+  cold cache; and what events measure around a kernel that does nothing, in between. The next question finds the inputs
+  and results elsewhere in memory: where they lie is part of what times differ by.
 - `{"work": null}`: `{"flops": int, "bytes": int, "least": {"read": int, "written": int, "flops": int}}`, of one call:
   floating operations of its matrix products, convolutions and attentions; bytes of its inputs, weights and outputs,
   each counted once; and what of that no program can leave out (see `least_work`).
@@ -52,10 +52,14 @@ ROOM = 16 << 20
 """Bytes in which the inputs of a place are moved, as `ROOM` in `replay/src/cuda/clock.rs`."""
 STEP = 512
 """Steps in which they are moved: what torch's allocator aligns to."""
-HOLD = 3
-"""At least so many flushes, and one for so many calls, keep the device busy while calls are put into the stream."""
-NOTHING_CALLS = 61
-"""Calls of the kernel that does nothing."""
+NOTHING_EVERY = 3
+"""One call of the kernel that does nothing for so many of the reference, as in `replay/src/cuda/clock.rs`."""
+HOLD = 1.5
+"""How long the device is kept waiting for calls, as a multiple of what putting the last ones into the stream took."""
+MOST_SECONDS = 1e-4
+"""A call that takes longer to be put into the stream waits for the device itself, or the host was held up."""
+CYCLES = 2e9
+"""Cycles a second of the fastest multiprocessor."""
 WARM_UP = 3
 """Calls before a graph is recorded: compiling, workspaces, choices of algorithms."""
 FLUSH_FACTOR = 2
@@ -105,6 +109,10 @@ class Subject:
         self.direct: dict[str, Callable[[], Any]] = {}
         """The same, as a program calls them."""
         self.count = self.turn = 0
+        one = torch.zeros(1, device=self.device)
+        self.nothing = recorded(lambda: nothing_kernel[(1,)](one))
+        self.seconds = MOST_SECONDS
+        """What putting one call into the stream took lately."""
 
     def answer(self, question: dict[str, Any]) -> dict[str, Any]:
         """The answer to one frame."""
@@ -114,11 +122,12 @@ class Subject:
                 graph = self.prepare(name)
                 seconds = time.monotonic() - start
                 whole = end_to_end(self.direct[name])
-                return {"graph": graph, "seconds": seconds, "nothing_us": self.nothing(), "end_to_end_us": whole}
+                return {"graph": graph, "seconds": seconds, "end_to_end_us": whole}
             case {"time": name, "calls": calls}:
                 self.turn += 1
                 number = self.turn % len(self.calls[name])
-                return {"us": self.time(self.calls[name][number], calls, self.places[number])}
+                us, nothing = self.time(self.calls[name][number], calls, self.places[number])
+                return {"us": us, "nothing_us": nothing}
             case {"work": None}:
                 return self.work()
             case {"rates": None}:
@@ -186,32 +195,34 @@ class Subject:
         for flat, fresh in zip(place.flats, self.sets[number], strict=True):
             flat.copy_(fresh)
 
-    def time(self, call: Callable[[], Any], calls: int, place: Place | None = None) -> list[float]:
-        """Device time of some calls with a cold cache, all put into the stream before the first is waited for."""
-        events = []
-        # Enough to do that the device never waits for the host between an event and the work behind it: a call with its
-        # flush takes it longer than the host.
-        for number in range(HOLD + calls // HOLD):
-            self.flush.fill_(number)
-        for _ in range(calls):
-            if place is not None:
-                self.restore(self.count % len(self.sets), place)
-            self.count += 1
-            self.flush.fill_(self.count)
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            call()
-            end.record()
-            events.append((start, end))
-        torch.cuda.synchronize()
-        return [start.elapsed_time(end) * 1e3 for start, end in events]
+    def time(self, call: Callable[[], Any], calls: int, place: Place) -> tuple[list[float], float]:
+        """Device time of some calls with a cold cache, and the median of those of nothing.
 
-    def nothing(self) -> float:
-        """What events measure around a kernel that does nothing: the cost of measuring."""
-        one = torch.zeros(1, device=self.device)
-        graph = recorded(lambda: nothing_kernel[(1,)](one))
-        self.time(graph.replay, NOTHING_CALLS)
-        return statistics.median(self.time(graph.replay, NOTHING_CALLS))
+        The device waits until all are put into the stream: what events measure is longer, and varies more, while the
+        host still works on it.
+        """
+        events, nothing = [], []
+        torch.cuda._sleep(int(HOLD * self.seconds * calls * CYCLES))
+        start = time.perf_counter()
+        for number in range(calls):
+            if number % NOTHING_EVERY == 0:
+                nothing.append(self.around(self.nothing.replay))
+            self.restore(self.count % len(self.sets), place)
+            self.count += 1
+            events.append(self.around(call))
+        self.seconds = min((time.perf_counter() - start) / calls, MOST_SECONDS)
+        torch.cuda.synchronize()
+        us, nothing_us = ([start.elapsed_time(end) * 1e3 for start, end in pairs] for pairs in (events, nothing))
+        return us, statistics.median(nothing_us)
+
+    def around(self, call: Callable[[], Any]) -> tuple[torch.cuda.Event, torch.cuda.Event]:
+        """Put a call with a cold cache between two events."""
+        self.flush.fill_(self.count)
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        call()
+        end.record()
+        return start, end
 
     @torch.no_grad()
     def work(self) -> dict[str, Any]:

@@ -32,13 +32,17 @@ pub(super) struct Arena {
     memory: Memory,
     /// Start and length of each buffer.
     spans: Vec<(u64, u64)>,
+    /// Where what is next to the buffers is gathered, to be looked at.
+    copies: Memory,
 }
 
 impl Arena {
     /// Buffers of these sizes, full of `poison`, close together; with `room` bytes in which they can be moved.
     pub(super) fn new(context: &Context, sizes: &[u64], poison: u8, room: u64) -> Result<Self> {
         let (spans, end) = close_together(sizes);
-        let mut arena = Self { memory: context.alloc((end + room).next_multiple_of(GRAIN))?, spans };
+        let memory = context.alloc((end + room).next_multiple_of(GRAIN))?;
+        let copies = context.alloc((2 * GUARD + 256) * sizes.len() as u64)?;
+        let mut arena = Self { memory, spans, copies };
         arena.lay_out(context, arena.spans.clone(), poison)?;
         Ok(arena)
     }
@@ -123,16 +127,31 @@ impl Arena {
     }
 
     /// The first buffer with a changed byte in the zone before or after it.
-    pub(super) fn broken_guard(&self) -> Result<Option<usize>> {
-        for (buffer, &(start, size)) in self.spans.iter().enumerate() {
-            let before = self.memory.download(start - GUARD, GUARD)?;
-            let after = self.memory.download(start + size, size.next_multiple_of(256) - size + GUARD)?;
-            let intact = |zone: &[u8], byte: u8| zone.iter().all(|&found| found == byte);
-            if !intact(&before, guard_byte(buffer)) || !intact(&after, guard_byte(buffer + 1)) {
+    pub(super) fn broken_guard(&self, context: &Context) -> Result<Option<usize>> {
+        let mut at = 0;
+        for (_, _, from, len) in self.edges() {
+            self.copies.copy(context, at, &self.memory, from, len)?;
+            at += len;
+        }
+        context.synchronize()?;
+        let found = self.copies.download(0, at)?;
+        let mut rest = &found[..];
+        for (buffer, zone, _, len) in self.edges() {
+            let (bytes, behind) = rest.split_at(len as usize);
+            if bytes.iter().any(|&byte| byte != guard_byte(zone)) {
                 return Ok(Some(buffer));
             }
+            rest = behind;
         }
         Ok(None)
+    }
+
+    /// What of the zones is next to a buffer: which buffer, which zone, start and length.
+    fn edges(&self) -> impl Iterator<Item = (usize, usize, u64, u64)> {
+        self.spans.iter().enumerate().flat_map(|(buffer, &(start, size))| {
+            let behind = size.next_multiple_of(256) - size + GUARD;
+            [(buffer, buffer, start - GUARD, GUARD), (buffer, buffer + 1, start + size, behind)]
+        })
     }
 }
 

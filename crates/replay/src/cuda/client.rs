@@ -45,7 +45,12 @@ pub struct Prepared {
     pub results: Vec<Vec<Vec<u8>>>,
     /// For each set, the digest of these buffers.
     pub digests: Vec<u64>,
-    /// What events measure around a kernel that does nothing, in microseconds.
+}
+
+/// What a block of calls took.
+pub struct Timed {
+    pub calls: Vec<Call>,
+    /// What events measured around a kernel that does nothing, in between, in microseconds.
     pub nothing_us: f64,
 }
 
@@ -223,10 +228,10 @@ impl CudaDevice {
             key: rand::random(),
         }));
         match self.exchange(&request, &lowering.blobs, deadline)? {
-            (Response::Prepared { guard, digests, nothing_us }, buffers) => {
+            (Response::Prepared { guard, digests }, buffers) => {
                 self.intact(guard)?;
                 let sets = buffers.chunks(results.len().max(1)).map(<[Vec<u8>]>::to_vec);
-                Ok(Prepared { launches, results: sets.collect(), digests, nothing_us })
+                Ok(Prepared { launches, results: sets.collect(), digests })
             }
             _ => Err(confused()),
         }
@@ -242,12 +247,12 @@ impl CudaDevice {
     }
 
     /// Times some calls of the prepared plan. With `read_back`, gives the results of the last one, or where they are.
-    pub fn time(&mut self, block: Block, deadline: Option<Instant>) -> Result<(Vec<Call>, Results), Fault> {
+    pub fn time(&mut self, block: Block, deadline: Option<Instant>) -> Result<(Timed, Results), Fault> {
         let Block { calls, cold, launches, read_back } = block;
         match self.exchange(&Request::Time { calls, cold, launches, read_back }, &[], deadline)? {
-            (Response::Timed { guard, calls, loan }, results) => {
+            (Response::Timed { guard, calls, nothing_us, loan }, results) => {
                 self.intact(guard)?;
-                Ok((calls, loan.map_or(Results::Bytes(results), Results::Lent)))
+                Ok((Timed { calls, nothing_us }, loan.map_or(Results::Bytes(results), Results::Lent)))
             }
             _ => Err(confused()),
         }

@@ -6,7 +6,7 @@
 use rand::rngs::StdRng;
 
 use super::arena::{Arena, Places};
-use super::driver::{Context, Event, Graph, Memory};
+use super::driver::{Context, Event, Gate, Graph, Memory};
 use super::kernels::{Kernel, Modules};
 use crate::program::{DIGEST_BLOCK, Loadable, Op, Program};
 use crate::wire::{Call, Content, Failure, Loan, Prepare};
@@ -16,8 +16,11 @@ type Result<T> = std::result::Result<T, Failure>;
 /// The second-level cache is flushed by writing this many times its size.
 const FLUSH_FACTOR: u64 = 2;
 
-/// Calls of the kernel that does nothing.
-const NOTHING_CALLS: u32 = 61;
+/// One call of the kernel that does nothing for so many of the program.
+const NOTHING_EVERY: u32 = 3;
+
+/// Operations that a stream takes while nothing of it runs; the driver has room for about 1,000.
+const GATED: usize = 400;
 
 /// Bytes in which a program's buffers are moved from block to block.
 const ROOM: u64 = 16 << 20;
@@ -37,7 +40,12 @@ pub(super) struct Clock {
     results: Vec<usize>,
     digest: Kernel,
     key: u64,
+    /// A digest for each call of a block.
+    slots: Memory,
     flush: Memory,
+    gate: Gate,
+    /// A kernel that does nothing.
+    nothing: Graph,
     /// The whole program, where the buffers lie now.
     graph: Graph,
     /// Events of that graph: before the first launch and after each, or none.
@@ -45,6 +53,15 @@ pub(super) struct Clock {
     /// Calls so far: they take the sets in turn.
     calls: usize,
     rng: StdRng,
+}
+
+/// What a block of calls took.
+pub(super) struct Timed {
+    pub(super) calls: Vec<Call>,
+    /// Median of the calls of a kernel that does nothing, in between.
+    pub(super) nothing_us: f64,
+    /// A buffer beside which a guard zone was written.
+    pub(super) guard: Option<usize>,
 }
 
 /// What the untimed calls did.
@@ -59,14 +76,8 @@ pub(super) struct FirstCalls {
 }
 
 impl Clock {
-    /// Loads the program and its inputs. Gives what events measure around nothing, too: measured if it is not known.
-    pub(super) fn new(
-        context: &Context,
-        modules: &mut Modules,
-        prepare: Prepare,
-        blobs: &[Vec<u8>],
-        nothing_us: Option<f64>,
-    ) -> Result<(Self, f64)> {
+    /// Loads the program and its inputs.
+    pub(super) fn new(context: &Context, modules: &mut Modules, prepare: Prepare, blobs: &[Vec<u8>]) -> Result<Self> {
         let Prepare { program, sets, handles, poison, lend, results, digest, key, nothing } = prepare;
         let kernels = Kernel::load_all(context, modules, &program, blobs)?;
         let arena = Arena::new(context, &program.buffers, poison, ROOM)?;
@@ -76,7 +87,9 @@ impl Clock {
         let nothing = own_kernel(context, modules, nothing, blobs)?;
         let flush = context.alloc(context.cache_bytes()?.max(1 << 20) * FLUSH_FACTOR)?;
         let graph = Graph::record(context, || play(context, &program, &kernels, &literals, &arena, &mut || Ok(())))?;
-        let clock = Self {
+        let address = flush.address.to_le_bytes().to_vec();
+        let nothing = Graph::record(context, || nothing.launch_values(context, [1, 1, 1], vec![address]))?;
+        Ok(Self {
             arena,
             sets,
             poison,
@@ -87,29 +100,30 @@ impl Clock {
             results,
             digest,
             key,
+            slots: context.alloc(8)?,
             flush,
+            gate: Gate::new()?,
+            nothing,
             graph,
             marks: Vec::new(),
             calls: 0,
             rng: rand::make_rng(),
-        };
-        let nothing_us = nothing_us.map_or_else(|| clock.time_nothing(context, &nothing), Ok)?;
-        Ok((clock, nothing_us))
+        })
     }
 
     /// Runs the program once on a set, untimed. The digest of its results, and a buffer beside which a guard zone was written.
-    pub(super) fn play(&self, context: &Context, set: usize) -> Result<(u64, Option<usize>)> {
+    pub(super) fn play(&mut self, context: &Context, set: usize) -> Result<(u64, Option<usize>)> {
         self.restore(context, set)?;
         self.graph.launch(context)?;
         context.synchronize()?;
-        let slots = self.digest_slots(context, 1)?;
-        self.put_digest(context, &slots, 0)?;
-        let digest = read_words(context, &slots, 1)?.first().copied().unwrap_or_default();
-        Ok((digest, self.arena.broken_guard()?))
+        self.clear_slots(context, 1)?;
+        self.put_digest(context, 0)?;
+        let digest = read_words(context, &self.slots, 1)?.first().copied().unwrap_or_default();
+        Ok((digest, self.arena.broken_guard(context)?))
     }
 
     /// Runs the program once on each set, untimed, and takes the results.
-    pub(super) fn play_all(&self, context: &Context) -> Result<FirstCalls> {
+    pub(super) fn play_all(&mut self, context: &Context) -> Result<FirstCalls> {
         let mut first = FirstCalls::default();
         for set in 0..self.sets.len() {
             let (digest, guard) = self.play(context, set)?;
@@ -135,66 +149,51 @@ impl Clock {
         self.results.iter().map(|&buffer| self.arena.download(buffer)).collect()
     }
 
-    /// Times some calls, with the buffers at new places. All are put into the stream before the first is waited for, so that
-    /// the device never idles.
-    pub(super) fn time(
-        &mut self,
-        context: &Context,
-        calls: u32,
-        cold: bool,
-        launches: bool,
-    ) -> Result<(Vec<Call>, Option<usize>)> {
-        let slots = self.digest_slots(context, calls)?;
+    /// Times some calls, with the buffers at new places. The device begins when all are put into the stream: what events
+    /// measure is longer, and varies more, while the host still works on it.
+    pub(super) fn time(&mut self, context: &Context, calls: u32, cold: bool, launches: bool) -> Result<Timed> {
+        self.clear_slots(context, calls)?;
         self.move_buffers(context, launches)?;
-        let mut timed = Vec::new();
-        self.hold(context, calls)?;
+        let (mut timed, mut nothing) = (Vec::new(), Vec::new());
+        let each = self.sets[0].len() + self.program.ops.len() + self.results.len() + 8;
+        // Events inside the graph are read call by call, for which the device has to run.
+        let gated = !launches && each * calls as usize <= GATED;
+        let closed = Some(&self.gate).filter(|_| gated).and_then(|gate| gate.close(context).ok());
+        // Else it is kept busy for as long as the host is likely to need.
+        (0..calls).filter(|_| closed.is_none()).try_for_each(|at| self.flush(context, at))?;
         for at in 0..calls {
             let set = self.calls % self.sets.len();
             self.calls += 1;
-            self.restore(context, set)?;
-            if cold {
-                self.flush(context, at)?;
+            if at % NOTHING_EVERY == 0 {
+                nothing.push(self.around(context, cold.then_some(at), &self.nothing)?);
             }
-            let (start, end) = (Event::new()?, Event::new()?);
-            start.record(context)?;
-            self.graph.launch(context)?;
-            end.record(context)?;
-            self.put_digest(context, &slots, u64::from(at))?;
+            self.restore(context, set)?;
+            let (start, end) = self.around(context, cold.then_some(at), &self.graph)?;
+            self.put_digest(context, u64::from(at))?;
             // The events inside are the graph's: they are read before it runs again.
             let launches_us = self.marks.windows(2).map(|pair| pair[1].since(&pair[0])).collect::<Result<Vec<_>>>()?;
             timed.push((set, start, end, launches_us));
         }
-        let digests = read_words(context, &slots, u64::from(calls))?;
+        drop(closed);
+        let digests = read_words(context, &self.slots, u64::from(calls))?;
         let calls = timed.into_iter().zip(digests).map(|((set, start, end, launches_us), digest)| {
             Ok(Call { set, us: end.since(&start)?, launches_us, digest })
         });
         let calls = calls.collect::<Result<Vec<_>>>()?;
-        Ok((calls, self.arena.broken_guard()?))
+        let mut nothing = nothing.iter().map(|(start, end)| end.since(start)).collect::<Result<Vec<_>>>()?;
+        nothing.sort_by(f64::total_cmp);
+        let nothing_us = nothing.get(nothing.len() / 2).copied().unwrap_or_default();
+        Ok(Timed { calls, nothing_us, guard: self.arena.broken_guard(context)? })
     }
 
-    /// The median of some cold calls of a kernel that does nothing.
-    fn time_nothing(&self, context: &Context, nothing: &Kernel) -> Result<f64> {
-        let address = self.flush.address.to_le_bytes().to_vec();
-        let graph = Graph::record(context, || nothing.launch_values(context, [1, 1, 1], vec![address]))?;
-        let mut pairs = Vec::new();
-        self.hold(context, NOTHING_CALLS)?;
-        for at in 0..NOTHING_CALLS {
-            self.flush(context, at)?;
-            let (start, end) = (Event::new()?, Event::new()?);
-            start.record(context)?;
-            graph.launch(context)?;
-            end.record(context)?;
-            pairs.push((start, end));
-        }
-        let mut times = pairs.iter().map(|(start, end)| end.since(start)).collect::<Result<Vec<_>>>()?;
-        times.sort_by(f64::total_cmp);
-        Ok(times[times.len() / 2])
-    }
-
-    /// Gives the device enough to do that all calls lie in the stream before it comes to the first: it never waits for the
-    /// host between an event and the work behind it.
-    fn hold(&self, context: &Context, calls: u32) -> Result<()> {
-        (0..calls).try_for_each(|at| self.flush(context, at))
+    /// Puts a graph between two events, after a flush if there is a pattern for one.
+    fn around(&self, context: &Context, flush: Option<u32>, graph: &Graph) -> Result<(Event, Event)> {
+        flush.map_or(Ok(()), |pattern| self.flush(context, pattern))?;
+        let (start, end) = (Event::new()?, Event::new()?);
+        start.record(context)?;
+        graph.launch(context)?;
+        end.record(context)?;
+        Ok((start, end))
     }
 
     /// Leaves nothing of the inputs in the second-level cache.
@@ -228,19 +227,21 @@ impl Clock {
         self.graph.upload(context)
     }
 
-    fn digest_slots(&self, context: &Context, calls: u32) -> Result<Memory> {
-        let slots = context.alloc(u64::from(calls) * 8)?;
-        slots.set(context, 0, 0, 4, u64::from(calls) * 2)?;
-        Ok(slots)
+    fn clear_slots(&mut self, context: &Context, calls: u32) -> Result<()> {
+        let bytes = u64::from(calls) * 8;
+        if self.slots.size() < bytes {
+            self.slots = context.alloc(bytes)?;
+        }
+        self.slots.set(context, 0, 0, 4, u64::from(calls) * 2)
     }
 
     /// Puts the digest of all results into the slot of a call. The bytes behind a buffer up to a whole word belong to a
     /// guard zone, and are known.
-    fn put_digest(&self, context: &Context, slots: &Memory, call: u64) -> Result<()> {
+    fn put_digest(&self, context: &Context, call: u64) -> Result<()> {
         for (at, &buffer) in self.results.iter().enumerate() {
             let words = self.arena.size(buffer).div_ceil(4);
             let key = self.key.wrapping_add(0xD134_2543_DE82_EF95_u64.wrapping_mul(at as u64));
-            let values = [self.arena.address(buffer, 0), words, key, slots.address + call * 8];
+            let values = [self.arena.address(buffer, 0), words, key, self.slots.address + call * 8];
             let grid = [u32::try_from(words.div_ceil(DIGEST_BLOCK)).unwrap_or(u32::MAX), 1, 1];
             let values = values.iter().map(|value| value.to_le_bytes().to_vec()).collect();
             self.digest.launch_values(context, grid, values)?;

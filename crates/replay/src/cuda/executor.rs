@@ -4,7 +4,7 @@ use std::io::{BufReader, BufWriter, Read, Write};
 
 use super::arena::Arena;
 use super::batch::{Batch, Spent};
-use super::clock::{Clock, FirstCalls, copy_rate};
+use super::clock::{Clock, FirstCalls, Timed, copy_rate};
 use super::driver::Context;
 use super::kernels::{Kernel, Modules};
 use crate::program::{Op, Program};
@@ -42,21 +42,13 @@ struct Executor {
     context: Context,
     modules: Modules,
     clock: Option<Clock>,
-    /// What events measure around a kernel that does nothing: once for all programs, so that it is the same for all.
-    nothing_us: Option<f64>,
     /// What the last runs left behind, for somebody to look at.
     kept: Option<Batch>,
 }
 
 impl Executor {
     fn new(ordinal: usize) -> Result<Self> {
-        Ok(Self {
-            context: Context::new(ordinal)?,
-            modules: Modules::default(),
-            clock: None,
-            nothing_us: None,
-            kept: None,
-        })
+        Ok(Self { context: Context::new(ordinal)?, modules: Modules::default(), clock: None, kept: None })
     }
 
     fn answer(&mut self, request: Request, blobs: &[Vec<u8>]) -> Result<(Response, Vec<Vec<u8>>)> {
@@ -76,13 +68,11 @@ impl Executor {
             }
             Request::Prepare(prepare) => {
                 (self.clock, self.kept) = (None, None);
-                let (clock, nothing_us) =
-                    Clock::new(&self.context, &mut self.modules, *prepare, blobs, self.nothing_us)?;
-                self.nothing_us = Some(nothing_us);
+                let mut clock = Clock::new(&self.context, &mut self.modules, *prepare, blobs)?;
                 let first = if clock.lends() { FirstCalls::default() } else { clock.play_all(&self.context)? };
                 self.clock = Some(clock);
                 let FirstCalls { results, digests, guard } = first;
-                Ok((Response::Prepared { guard, digests, nothing_us }, results))
+                Ok((Response::Prepared { guard, digests }, results))
             }
             Request::Play { set } => {
                 let clock = self.clock.as_mut().ok_or_else(idle)?;
@@ -91,10 +81,10 @@ impl Executor {
             }
             Request::Time { calls, cold, launches, read_back } => {
                 let clock = self.clock.as_mut().ok_or_else(idle)?;
-                let (calls, guard) = clock.time(&self.context, calls, cold, launches)?;
+                let Timed { calls, nothing_us, guard } = clock.time(&self.context, calls, cold, launches)?;
                 let loan = (read_back && clock.lends()).then(|| clock.loan()).transpose()?;
                 let results = if read_back && loan.is_none() { clock.results()? } else { Vec::new() };
-                Ok((Response::Timed { guard, calls, loan }, results))
+                Ok((Response::Timed { guard, calls, nothing_us, loan }, results))
             }
             Request::Probe => probe(&self.context).map(|()| (Response::Healthy, Vec::new())),
             Request::CopyRate => {
@@ -134,7 +124,7 @@ impl Executor {
             self.execute(op, arena, &kernels, blobs)?;
         }
         self.context.synchronize()?;
-        let guard = arena.broken_guard()?;
+        let guard = arena.broken_guard(&self.context)?;
         let buffers = read_back.iter().map(|&buffer| arena.download(buffer)).collect::<Result<_>>()?;
         Ok((Response::Ran { guard }, buffers))
     }

@@ -1,6 +1,7 @@
 //! Thin, checked wrappers over the driver API; the only unsafe code of this crate.
 #![expect(unsafe_code, reason = "the CUDA driver API is a C interface")]
 
+mod gate;
 mod graph;
 mod ipc;
 mod launch;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::Failure;
 
+pub(super) use gate::Gate;
 pub(super) use graph::{Event, Graph};
 pub(super) use ipc::REFUSED;
 pub(super) use launch::{Function, Shape, tensor_map};

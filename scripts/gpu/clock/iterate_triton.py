@@ -11,10 +11,9 @@ STEPS = 200
 def iterate_kernel(x_ptr, out_ptr, n, steps, more, factor, one, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + i, mask=i < n)
-    for _ in range(steps):
-        x = x * factor + (1.0 - factor)
-    for _ in range(more):
-        x = x * one + (1.0 - one)
+    for step in range(steps + more):
+        by = tl.where(step < steps, factor, one)
+        x = x * by + (1.0 - by)
     tl.store(out_ptr + i, x, mask=i < n)
 
 

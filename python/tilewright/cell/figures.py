@@ -51,18 +51,18 @@ def figures(
 ):
     """Figures of `per` groups of a tensor: 16 numbers, into `out[tensor, program]`.
 
-    A row of `table` is the addresses of native, golden and found values, of each group's scale and of the float64
-    values (0 where there are none); `kind` and `wide` have the types of pointers to native and golden values. A row of
-    `limits` is rtol, atol, atol_scaled, rms_tol, quantum, tiny, mean_rel, small_threshold, small_error. RULE is 0 where
-    an element's limit is atol + rtol |g|, 1 for mere_mare, 2 for mere_mare_truncated, 3 for scaled_rms. The grid is
+    A row of `table` is the addresses of native and golden values, of each group's scale, of the float64 values (0 where
+    there are none) and of the found ones; `kind` and `wide` have the types of pointers to native and golden values. A row
+    of `limits` is rtol, atol, atol_scaled, rms_tol, quantum, tiny, mean_rel, small_threshold, small_error. RULE is 0
+    where an element's limit is atol + rtol |g|, 1 for mere_mare, 2 for mere_mare_truncated, 3 for scaled_rms. The grid is
     programs by tensors.
     """
     tensor = tl.program_id(1)
     entry = table + tensor * 5
     native = tl.load(entry).to(tl.pointer_type(kind.dtype.element_ty))
     golden = tl.load(entry + 1).to(tl.pointer_type(wide.dtype.element_ty))
-    found = tl.load(entry + 2).to(tl.pointer_type(kind.dtype.element_ty))
-    scales = tl.load(entry + 3).to(tl.pointer_type(tl.float64))
+    scales = tl.load(entry + 2).to(tl.pointer_type(tl.float64))
+    found = tl.load(entry + 4).to(tl.pointer_type(kind.dtype.element_ty))
     limit = limits + tensor * 9
     rtol, atol, atol_scaled = tl.load(limit), tl.load(limit + 1), tl.load(limit + 2)
     rms_tol, quantum, tiny = tl.load(limit + 3), tl.load(limit + 4), tl.load(limit + 5)
@@ -127,7 +127,7 @@ def figures(
     at = tl.min(tl.where(worst == most, place, 0x7FFFFFFFFFFFFFFF), 0)
     # Of a tensor that is odd, scores may be NaN.
     at = tl.minimum(at, (count // parts) * row - 1)
-    float64 = tl.load(entry + 4)
+    float64 = tl.load(entry + 3)
     exact = tl.load(float64.to(tl.pointer_type(tl.float64)) + at, mask=float64 != 0, other=0.0)
     result = out + (tensor * tl.num_programs(0) + tl.program_id(0)).to(tl.int64) * 16
     tl.store(result, tl.sum(odd, 0).to(tl.float64))

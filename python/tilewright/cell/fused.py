@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,8 +47,32 @@ class Entry:
     got: torch.Tensor
     addresses: list[int]
     limits: list[float]
+
+
+@dataclass
+class Known:
+    """What of an entry depends on the reference and the profile alone."""
+
+    addresses: list[int]
+    limits: list[float]
     keep: list[torch.Tensor]
-    """What lives until the kernels have ended."""
+    """What lies there."""
+
+
+def _known(reference: scan.Reference, profile: dict[str, Any]) -> Known:
+    tolerance = scan.tolerance_of(profile, reference.dtype)
+    key = (profile["rule"], *tolerance.values())
+    if key not in reference.known:
+        limits = scan.Limits(profile["rule"], tolerance, reference)
+        golden = {"native": reference.native, "float64": reference.float64}.get(reference.golden)
+        golden = reference.rounded() if golden is None else golden
+        scales = reference.scales_under(limits) if reference.grouped else reference.native
+        float64 = 0 if reference.float64 is None else reference.float64.data_ptr()
+        addresses = [reference.native.data_ptr(), golden.data_ptr(), scales.data_ptr(), float64]
+        numbers = [*(limits.t[name] for name in TOLERANCES), limits.quantum, limits.tiny]
+        numbers += [limits.t[name] for name in ("mean_rel", "small_threshold", "small_error")]
+        reference.known[key] = Known(addresses, numbers, [golden, scales])
+    return reference.known[key]
 
 
 Later = Callable[[], Any]
@@ -92,15 +117,8 @@ class Comparison:
         name = kernel_name(scan.dtype_name(reference.dtype), reference.golden == "float64", profile["rule"])
         if name not in self.kernels or not reference.plain or got.numel() == 0:
             return lambda: scan.scan(reference, got, profile)
-        limits = scan.Limits(profile["rule"], scan.tolerance_of(profile, reference.dtype), reference)
-        golden = {"native": reference.native, "float64": reference.float64}.get(reference.golden)
-        golden = reference.rounded() if golden is None else golden
-        scales = reference.scales_under(limits) if reference.grouped else reference.native
-        float64 = 0 if reference.float64 is None else reference.float64.data_ptr()
-        addresses = [*(each.data_ptr() for each in (reference.native, golden, got, scales)), float64]
-        numbers = [*(limits.t[name] for name in TOLERANCES), limits.quantum, limits.tiny]
-        numbers += [limits.t[name] for name in ("mean_rel", "small_threshold", "small_error")]
-        self.entries.append(Entry(name, reference, got, addresses, numbers, [golden, scales]))
+        known = _known(reference, profile)
+        self.entries.append(Entry(name, reference, got, [*known.addresses, got.data_ptr()], known.limits))
         number = len(self.entries) - 1
         # Where a result is not finite, torch tells what it may be.
         return lambda: self.found[number] or scan.scan(reference, got, profile)
@@ -170,10 +188,6 @@ def _figures(entry: Entry, row: Sequence[float]) -> dict[str, Any] | None:
         return None
     reference = entry.reference
     floats = {"relative": relative, "squares": squares, "golden": golden, "max_abs": max_abs, "max_rel": max_rel}
-
-    def raw(value: float, dtype: torch.dtype) -> list[int]:
-        return torch.tensor([value], dtype=torch.float64).to(dtype).view(torch.uint8).tolist()
-
     native, float64, got = element[:3]
     return {
         **dict.fromkeys(("elements", "finite"), reference.groups.total),
@@ -185,11 +199,18 @@ def _figures(entry: Entry, row: Sequence[float]) -> dict[str, Any] | None:
         "group": [repr(group), int(which)] if reference.grouped else None,
         "unit": repr(reference.unit),
         "element": {
-            "native": raw(native, reference.dtype),
-            "float64": None if reference.float64 is None else raw(float64, torch.float64),
-            "got": raw(got, reference.dtype),
+            "native": _raw(native, reference.dtype),
+            "float64": None if reference.float64 is None else _raw(float64, torch.float64),
+            "got": _raw(got, reference.dtype),
         },
     }
+
+
+def _raw(value: float, dtype: torch.dtype) -> list[int]:
+    """The bytes of a value that the dtype holds."""
+    if dtype == torch.bfloat16:
+        return list(struct.pack("<f", value)[2:])
+    return list(struct.pack({torch.float16: "<e", torch.float32: "<f"}.get(dtype, "<d"), value))
 
 
 class Loaded:

@@ -142,26 +142,20 @@ class Reference:
         self.rms = self.error = 0.0
         self.scales: list[tuple[torch.Tensor, torch.Tensor]] = []
         """For each chunk, each group's rms of the golden, and of what the native result is off by."""
-        self._rounded: torch.Tensor | None = None
-        self._scales: dict[tuple[float, float], torch.Tensor] = {}
+        self.known: dict[Any, Any] = {}
+        """What `fused` keeps of it."""
         if self.dtype == torch.float64:
             self._set_unit()
         self._overview()
 
     def rounded(self) -> torch.Tensor:
         """The golden, where that is rounded to the native dtype."""
-        if self._rounded is None:
-            assert self.float64 is not None, "without float64 results the golden is native"
-            parts = [round_to(self.dtype, part).to(self.dtype) for part in self.float64.split(CHUNK)]
-            self._rounded = torch.cat(parts)
-        return self._rounded
+        assert self.float64 is not None, "without float64 results the golden is native"
+        return torch.cat([round_to(self.dtype, part).to(self.dtype) for part in self.float64.split(CHUNK)])
 
     def scales_under(self, limits: Limits) -> torch.Tensor:
         """Each group's scale."""
-        key = (limits.t["reference_factor"], limits.t["rms_tol"])
-        if key not in self._scales:
-            self._scales[key] = torch.cat([limits.scale(*pair) for pair in self.scales])
-        return self._scales[key]
+        return torch.cat([limits.scale(*pair) for pair in self.scales])
 
     def window(self, span: Span, places: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Golden and native values of some groups."""
@@ -379,9 +373,12 @@ class Scan:
             self.worst = (score, span.start(span.first + group) + at)
 
 
+_DTYPE_NAMES = {dtype: name for name, dtype in NAMES.items()}
+
+
 def dtype_name(dtype: torch.dtype) -> str:
     """As contracts call it."""
-    return next(name for name, known in NAMES.items() if known == dtype)
+    return _DTYPE_NAMES[dtype]
 
 
 def tolerance_of(profile: dict[str, Any], dtype: torch.dtype) -> dict[str, float]:

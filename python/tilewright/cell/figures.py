@@ -51,11 +51,11 @@ def figures(
 ):
     """Figures of `per` groups of a tensor: 16 numbers, into `out[tensor, program]`.
 
-    A row of `table` is the addresses of native and golden values, of each group's scale, of the float64 values (0 where
-    there are none) and of the found ones; `kind` and `wide` have the types of pointers to native and golden values. A row
-    of `limits` is rtol, atol, atol_scaled, rms_tol, quantum, tiny, mean_rel, small_threshold, small_error. RULE is 0
-    where an element's limit is atol + rtol |g|, 1 for mere_mare, 2 for mere_mare_truncated, 3 for scaled_rms. The grid is
-    programs by tensors.
+    A row of `table` is the addresses of native and golden values, of each group's scale, of the float64 values (0
+    where there are none) and of the found ones; `kind` and `wide` have the types of pointers to native and golden
+    values. A row of `limits` is rtol, atol, atol_scaled, rms_tol, quantum, tiny, mean_rel, small_threshold,
+    small_error. RULE is 0 where an element's limit is atol + rtol |g|, 1 for mere_mare, 2 for mere_mare_truncated, 3
+    for scaled_rms. The grid is programs by tensors.
     """
     tensor = tl.program_id(1)
     entry = table + tensor * 5

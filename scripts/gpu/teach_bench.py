@@ -2,7 +2,9 @@
 """Times what the offline teacher writes against eager torch and torch.compile, at the realistic sizes of a module file.
 
 For choosing defaults (tile sizes, precision of products, order of loops); verdicts come from `tilewright verify`.
-TF32 is off for the reference. Each candidate is compared with the reference before it is timed.
+TF32 is off for the reference. Each candidate is compared with the reference before it is timed. Times are medians in
+milliseconds with the 95 % interval of the median (order statistics); calls of the three take turns in two rounds, and
+the second one's times are added to the first one's.
 
     scripts/gpu/teach_bench.py FILE[:OPTIONS]... --json out.json --seconds 100
 
@@ -16,6 +18,7 @@ import argparse
 import importlib.util
 import json
 import pathlib
+import statistics
 import sys
 import tempfile
 import time
@@ -45,8 +48,18 @@ def load(path: pathlib.Path) -> Any:
     return module
 
 
-def milliseconds(call: Any) -> float:
-    return triton.testing.do_bench(call, warmup=10, rep=60, return_mode="median")
+def milliseconds(call: Any, rep: int) -> list[float]:
+    """Times of single calls."""
+    return list(triton.testing.do_bench(call, warmup=10, rep=rep, return_mode="all"))
+
+
+def summary(times: list[float]) -> list[float]:
+    """Median, and the ends of its 95 % interval."""
+    times = sorted(times)
+    n = len(times)
+    reach = 0.98 * n**0.5  # half the width in ranks: 1.96 * sqrt(n) / 2
+    low, high = max(int(n / 2 - reach), 0), min(int(n / 2 + reach) + 1, n - 1)
+    return [round(t, 5) for t in (statistics.median(times), times[low], times[high])]
 
 
 def compare(got: Any, want: Any) -> float:
@@ -99,13 +112,13 @@ def one(file: pathlib.Path, variants: list[dict[str, Any]], folder: pathlib.Path
     row: dict[str, Any] = {"file": str(file), "variants": []}
     with torch.no_grad():
         want = model(*args)
-        row["eager"] = milliseconds(lambda: model(*args))
+        calls: dict[str, Any] = {"eager": lambda: model(*args)}
         if not options.no_compile:
             try:
                 torch._dynamo.reset()
                 compiled = torch.compile(model)
                 compiled(*args)
-                row["compile"] = milliseconds(lambda: compiled(*args))
+                calls["compile"] = lambda: compiled(*args)
             except Exception as error:
                 row["compile_error"] = str(error)[:200]
         problem = capturing.capture(str(path))
@@ -118,9 +131,18 @@ def one(file: pathlib.Path, variants: list[dict[str, Any]], folder: pathlib.Path
                 candidate = load(made).ModelNew(*case.init_args, **case.init_kwargs).cuda().train(case.training)
                 candidate.load_state_dict(model.state_dict())
                 entry["error"] = compare(candidate(*args), want)
-                entry["ms"] = milliseconds(lambda candidate=candidate: candidate(*args))
+                calls[f"variant {number}"] = lambda candidate=candidate: candidate(*args)
             except Exception as error:
                 entry["failure"] = f"{type(error).__name__}: {str(error)[-300:]}"
+        del want
+        times: dict[str, list[float]] = {name: [] for name in calls}
+        for _ in range(2):
+            for name, call in calls.items():
+                times[name] += milliseconds(call, 30)
+        found = {name: summary(measured) for name, measured in times.items()}
+        row |= {name: found[name] for name in ("eager", "compile") if name in found}
+        for number, entry in enumerate(row["variants"]):
+            entry["ms"] = found.get(f"variant {number}")
     return row
 
 

@@ -18,11 +18,11 @@ REALISTIC = {"BATCH": 16, "CHANNELS_IN": 16, "CHANNELS_OUT": 32, "DEPTH": 16, "H
 
 
 class Model(nn.Module):
-    def __init__(self, channels_in, channels_out):
+    def __init__(self, channels_in, channels_out, width):
         super().__init__()
         self.conv = nn.ConvTranspose3d(channels_in, channels_out, 3, stride=2, padding=1, output_padding=1)
         self.weight = nn.Parameter(torch.tensor(0.7))
-        self.norm = nn.LayerNorm(14)
+        self.norm = nn.LayerNorm(2 * width)
 
     def forward(self, x):
         return F.gelu(self.norm(self.conv(x) + self.weight))
@@ -33,4 +33,4 @@ def get_inputs():
 
 
 def get_init_inputs():
-    return [CHANNELS_IN, CHANNELS_OUT]
+    return [CHANNELS_IN, CHANNELS_OUT, WIDTH]

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from tilewright.teacher import ir, sizes
-from tilewright.teacher.emit_matmul import wrap
+from tilewright.teacher.emit_matmul import MOST_BATCHES, wrap
 from tilewright.teacher.emit_rows import Launch, decode
 from tilewright.teacher.emit_template import Tile, added, form_text, precision, scalar_size
 from tilewright.teacher.group import Group
@@ -43,11 +43,14 @@ def emit_attention(group: Group, table: Sizes, options: dict[str, Any]) -> Launc
     depth, width = scalar_size(w, "head", attrs["head"]), scalar_size(w, "value_head", attrs["value_head"])
     scale = scale_argument(tile, attrs)
     index: dict[int, str] = {}
+    count = table.product(batch)
+    many = batch and max(table.of(count)) > MOST_BATCHES
+    block = "tl.program_id(1)" if many else "tl.program_id(0)"
     if batch:
         w.names.add("batch_index")
-        w.line("batch_index = tl.program_id(1)" + tile.wide)
+        w.line(f"batch_index = {'tl.program_id(0)' if many else 'tl.program_id(1)'}{tile.wide}")
         decode(w, list(enumerate(batch)), "batch_index", lambda at, c: f"batch_at{at}", index)
-    w.line(f"query = {wrap('tl.program_id(0) * BLOCK_Q + tl.arange(0, BLOCK_Q)', tile.wide)}")
+    w.line(f"query = {wrap(f'{block} * BLOCK_Q + tl.arange(0, BLOCK_Q)', tile.wide)}")
     w.line("dim = tl.arange(0, BLOCK_D)")
     w.line("value_dim = tl.arange(0, BLOCK_V)")
     w.line(f"query_mask = query < {queries}")
@@ -71,7 +74,7 @@ def emit_attention(group: Group, table: Sizes, options: dict[str, Any]) -> Launc
     stop = keys
     if attrs["causal"]:
         w.line("# No query of this block sees a key past its last one.")
-        w.line(f"stop = tl.minimum({keys}, (tl.program_id(0) + 1) * BLOCK_Q)")
+        w.line(f"stop = tl.minimum({keys}, ({block} + 1) * BLOCK_Q)")
         stop = "stop"
     dot = precision(dtype, options)
     with w.block(f"for start in range(0, {stop}, BLOCK_K):"):
@@ -104,8 +107,9 @@ def emit_attention(group: Group, table: Sizes, options: dict[str, Any]) -> Launc
     base_index = [*(index[d] for d in range(n)), "query[:, None]", "value_dim[None, :]"]
     tile.tile_axes = ["query[:, None]", "value_dim[None, :]"]
     tile.epilogue(base_index, [(set(range(n)), "")], "tile_mask")
-    count = table.product(batch)
     grid = f"(triton.cdiv({sizes.text(attrs['queries'])}, {block_q}), {sizes.text(count)})"
+    if many:
+        grid = f"({sizes.text(count)}, triton.cdiv({sizes.text(attrs['queries'])}, {block_q}))"
     if not batch:
         grid = f"(triton.cdiv({sizes.text(attrs['queries'])}, {block_q}),)"
     doc = "Attention of BLOCK_Q queries a program. `total` and `acc` are relative to `top`, the largest score so far."

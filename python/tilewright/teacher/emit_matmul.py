@@ -12,6 +12,9 @@ from tilewright.teacher.emit_template import Tile, accumulator, added, form_text
 from tilewright.teacher.group import Group
 from tilewright.teacher.sizes import Sizes
 
+MOST_BATCHES = 65535
+"""Extent of the second and third axis of a grid at most."""
+
 
 def choose_tile(m: int, n: int, k: int, batch: int, dtype: torch.dtype, options: dict[str, Any]) -> tuple[int, ...]:
     """Rows, columns and inner size of a tile; warps; stages. Sizes for a device of about 130 multiprocessors."""
@@ -75,7 +78,10 @@ def emit_matmul(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
         w.constexpr(name, str(value))
     sm, sn, sk = (scalar_size(w, wish, s) for wish, s in (("m", m), ("n", n), ("k", k)))
     grouped = options.get("grouped", True) and tiles(numbers[0], numbers[1], rows, cols) > 16
-    tile_index(w, sm, sn, grouped)
+    many = batch and max(table.of(count)) > MOST_BATCHES
+    tile_index(
+        w, sm, sn, grouped, "tl.program_id(0)" + (f" % (tl.cdiv({sm}, BLOCK_M) * tl.cdiv({sn}, BLOCK_N))" * many)
+    )
     outer = []
     if split > 1:
         w.line("split = tl.program_id(2)")
@@ -83,7 +89,10 @@ def emit_matmul(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
     index: dict[int, str] = {}
     if batch:
         w.names |= {"batch_index"}
-        w.line("batch_index = tl.program_id(1)" + tile.wide)
+        number = "tl.program_id(1)"
+        if many:
+            number = f"(tl.program_id(0) // (tl.cdiv({sm}, BLOCK_M) * tl.cdiv({sn}, BLOCK_N)))"
+        w.line(f"batch_index = {number}{tile.wide}")
         decode(w, list(enumerate(batch)), "batch_index", lambda at, c: f"batch_at{at}", index)
         outer += [index[d] for d in range(len(batch))]
     w.line(f"row = {wrap('tile_m * BLOCK_M + tl.arange(0, BLOCK_M)', tile.wide)}")
@@ -110,7 +119,9 @@ def emit_matmul(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
     masks = [(lead, ""), (lead | {mi}, "row_mask[:, None]"), (lead | {ni}, "col_mask[None, :]")]
     tile.epilogue([*outer, "row[:, None]", "col[None, :]"], masks, "tile_mask")
     grid = f"triton.cdiv({sizes.text(m)}, {rows}) * triton.cdiv({sizes.text(n)}, {cols})"
-    if split > 1:
+    if many:
+        grid = f"({grid} * {sizes.atomic(count)}, 1" + (f", {split})" if split > 1 else ")")
+    elif split > 1:
         grid = f"({grid}, {sizes.text(count)}, {split})"
     else:
         grid = f"({grid}, {sizes.text(count)})" if batch else f"({grid},)"
@@ -204,10 +215,10 @@ def zero(dtype: torch.dtype) -> str:
     return "0.0" if dtype.is_floating_point else "0"
 
 
-def tile_index(w: Any, m: str, n: str, grouped: bool) -> None:
+def tile_index(w: Any, m: str, n: str, grouped: bool, program: str) -> None:
     """Which tile a program computes."""
     w.names |= {"tile_m", "tile_n", "tiles_m", "tiles_n", "program", "band", "first_m", "band_rows", "place"}
-    w.line("program = tl.program_id(0)")
+    w.line(f"program = {program}")
     w.line(f"tiles_n = tl.cdiv({n}, BLOCK_N)")
     if not grouped:
         w.line("tile_m = program // tiles_n")

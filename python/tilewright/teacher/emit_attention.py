@@ -44,7 +44,7 @@ def emit_attention(group: Group, table: Sizes, options: dict[str, Any]) -> Launc
     scale = scale_argument(tile, attrs)
     index: dict[int, str] = {}
     count = table.product(batch)
-    many = batch and max(table.of(count)) > MOST_BATCHES
+    many = bool(batch) and max(table.of(count)) > MOST_BATCHES
     block = "tl.program_id(1)" if many else "tl.program_id(0)"
     if batch:
         w.names.add("batch_index")

@@ -78,7 +78,7 @@ def emit_matmul(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
         w.constexpr(name, str(value))
     sm, sn, sk = (scalar_size(w, wish, s) for wish, s in (("m", m), ("n", n), ("k", k)))
     grouped = options.get("grouped", True) and tiles(numbers[0], numbers[1], rows, cols) > 16
-    many = batch and max(table.of(count)) > MOST_BATCHES
+    many = bool(batch) and max(table.of(count)) > MOST_BATCHES
     tile_index(
         w, sm, sn, grouped, "tl.program_id(0)" + (f" % (tl.cdiv({sm}, BLOCK_M) * tl.cdiv({sn}, BLOCK_N))" * many)
     )

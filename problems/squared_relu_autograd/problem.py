@@ -1,4 +1,4 @@
-"""scale * relu(x)^2 with a per-channel scale, fp32."""
+"""scale * relu(x)^2 with a per-channel scale, and its gradients, fp32."""
 
 import torch
 import torch.nn as nn
@@ -11,6 +11,8 @@ CASES = [
     {"name": "block - 1", "ROWS": 3, "COLS": 511},
     {"name": "block + 1", "ROWS": 3, "COLS": 513},
 ]
+
+GRADIENTS = True
 
 
 class Model(nn.Module):

@@ -104,9 +104,14 @@ def value(v: Any, buffers: list[int], known: dict[int, int]) -> dict[str, Any]:
 
 
 def signature_of(
-    inputs: list[Any], init: list[Any] = (), model: torch.nn.Module | None = None, training: bool = False
+    inputs: list[Any],
+    init: list[Any] = (),
+    model: torch.nn.Module | None = None,
+    training: bool = False,
+    gradients: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The case signature of inputs, constructor arguments and a reference module."""
+    """The case signature of inputs, constructor arguments and a reference module; with `gradients`, the last of the
+    inputs is the list of cotangents."""
     buffers: list[int] = []
     known: dict[int, int] = {}
     state = model.state_dict() if model is not None else {}
@@ -128,6 +133,7 @@ def signature_of(
         ],
         "parameters": [name for name, _ in model.named_parameters()] if model is not None else [],
         "training": training,
+        **({} if gradients is None else {"gradients": gradients}),
     }
 
 

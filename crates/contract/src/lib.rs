@@ -29,12 +29,13 @@ pub use open_call::{OpenCall, Watched};
 pub use opinion::{Opinion, OpinionAnswer, OpinionRole};
 pub use plan::{Arg, Buffer, BufferSource, Choice, Distribution, Plan, PlanError, Step};
 pub use problem::{
-    Blob, CallData, CaseSignature, Expected, ExpectedTensor, NamedTensor, OracleCase, OracleData, Trial,
+    Blob, CallData, CaseSignature, Expected, ExpectedTensor, Gradients, NamedTensor, OUTPUT, OracleCase, OracleData,
+    Trial,
 };
 pub use profile::{Golden, NonFinite, Profile, ProfileError, Rule, Tolerance};
 pub use sanitize::{Deed, Hazard, HazardKind, Party, SanitizeOutcome, SanitizeReport, Stopped};
 pub use screen::{ScreenedFile, Screening};
-pub use tensor::{TensorRef, Value, View};
+pub use tensor::{TensorRef, Value, View, item_name};
 pub use timing::{
     BaselineKind, BaselineTime, ConfigurationTime, DeviceLimits, DeviceState, Estimate, HostCosts, HostTime,
     LaunchTime, LeastWork, Limit, Timing, Work,

@@ -214,8 +214,8 @@ impl Plan {
         for (number, step) in self.steps.iter().enumerate() {
             self.check_step(step, &format!("step {number}"))?;
         }
-        for (path, tensor) in self.output.tensors() {
-            self.check_tensor(tensor, &format!("output{path}"))?;
+        for (name, tensor) in self.output.results() {
+            self.check_tensor(tensor, &name)?;
         }
         Ok(())
     }

@@ -21,6 +21,24 @@ pub struct CaseSignature {
     pub parameters: Vec<String>,
     /// Whether `forward` runs in training mode (`module.training`).
     pub training: bool,
+    /// Where a call is `forward` and its backward pass: `args` then end with a list of cotangents, and what the call
+    /// gives is a dict of what `forward` returns, under [`OUTPUT`], and `grad NAME` for each gradient.
+    #[serde(default)]
+    pub gradients: Option<Gradients>,
+}
+
+/// The key of what `forward` returns, in the result of a call that gives gradients too.
+pub const OUTPUT: &str = "output of forward";
+
+/// What a vector-Jacobian product is asked for, in the order of its results: inputs, then parameters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Gradients {
+    /// Name, and index among the tensors of `forward`'s arguments.
+    pub inputs: Vec<(String, usize)>,
+    /// Names, as in `state`.
+    pub parameters: Vec<String>,
+    /// Indices, among the tensors of what `forward` returns, of those that have a cotangent, in its order.
+    pub outputs: Vec<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Dtype, Number};
+use crate::{Dtype, Number, OUTPUT};
 
 /// How a tensor lies in its buffer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -127,6 +127,13 @@ impl Value {
         found
     }
 
+    /// Every tensor of a call's result with its name: `output`, `output[0]`, `grad x`, as [`crate::ExpectedTensor`] has it.
+    pub fn results(&self) -> Vec<(String, &TensorRef)> {
+        let mut found = Vec::new();
+        self.collect("output".into(), &mut found);
+        found
+    }
+
     fn collect<'a>(&'a self, path: String, found: &mut Vec<(String, &'a TensorRef)>) {
         match self {
             Self::Tensor(tensor) => found.push((path, tensor)),
@@ -137,7 +144,7 @@ impl Value {
             }
             Self::Dict { items } => {
                 for (key, item) in items {
-                    item.collect(format!("{path}[{key:?}]"), found);
+                    item.collect(item_name(&path, key), found);
                 }
             }
             Self::None | Self::Number { .. } | Self::Str { .. } | Self::Torch { .. } => {}
@@ -145,9 +152,28 @@ impl Value {
     }
 }
 
+/// What an item of a dict at some path is called; in the result of a call that gives gradients, `output` and `grad NAME`.
+pub fn item_name(path: &str, key: &str) -> String {
+    match path {
+        "output" if key == OUTPUT => path.into(),
+        "output" if key.starts_with("grad ") => key.into(),
+        _ => format!("{path}[{key:?}]"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gradients_have_names_of_their_own_beside_the_output() {
+        let tensor = |buffer| Value::Tensor(TensorRef { buffer, view: View::contiguous(Dtype::F32, &[2]) });
+        let pair = Value::Dict { items: vec![("a".into(), tensor(0)), ("grad b".into(), tensor(1))] };
+        let items = vec![(OUTPUT.to_owned(), pair.clone()), ("grad x[\"k\"]".to_owned(), tensor(2))];
+        let names = |value: &Value| value.results().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(names(&Value::Dict { items }), ["output[\"a\"]", "output[\"grad b\"]", "grad x[\"k\"]"]);
+        assert_eq!(names(&tensor(0)), ["output"]);
+    }
 
     #[test]
     fn a_transposed_view_gathers_in_logical_order() {

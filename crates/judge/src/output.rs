@@ -1,7 +1,7 @@
 //! The output contract: structure, shape, dtype and aliasing, before any value is compared.
 
 use tilewright_contract::{
-    Buffer, BufferSource, Dtype, Expected, ExpectedTensor, Number, Reason, TensorRef, Value, View,
+    Buffer, BufferSource, Dtype, Expected, ExpectedTensor, Number, Reason, TensorRef, Value, View, item_name,
 };
 
 /// What the candidate's output breaks of the contract; empty if nothing.
@@ -40,7 +40,7 @@ impl Check<'_> {
             (Value::Dict { items: want }, Value::Dict { items: got }) if same_keys(want, got) => {
                 for (key, want) in want {
                     if let Some((_, got)) = got.iter().find(|(other, _)| other == key) {
-                        self.value(format!("{path}[{key:?}]"), want, got);
+                        self.value(item_name(&path, key), want, got);
                     }
                 }
             }
@@ -63,6 +63,9 @@ impl Check<'_> {
             (Value::List { .. }, Value::Tuple { .. }) => Some("return a list, as the reference does"),
             (Value::Tuple { .. } | Value::List { .. } | Value::Dict { .. }, _) => {
                 Some("return every output of the reference, in its order")
+            }
+            (Value::Tensor(_), Value::None) if path.starts_with("grad ") => {
+                Some("make forward differentiable: a torch.autograd.Function whose backward launches kernels")
             }
             (Value::Tensor(_), Value::None) => Some("return the output tensor from forward"),
             (Value::Tensor(_), _) => Some("return the tensor itself"),

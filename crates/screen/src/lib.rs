@@ -55,12 +55,29 @@ pub fn decode(bytes: &[u8]) -> Result<String, ScreenError> {
 /// # Errors
 /// The file is too large, not UTF-8, not Python, nested too deeply or empty.
 pub fn cut(source: &[u8]) -> Result<Cut, ScreenError> {
+    cut_for(source, Calls::Forward)
+}
+
+/// What a call of the candidate runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Calls {
+    Forward,
+    /// `forward`, and then the `backward` of each `autograd.Function` that it applies.
+    ForwardAndBackward,
+}
+
+/// The same as [`cut`], for problems whose calls run more than `forward`.
+///
+/// # Errors
+/// As of [`cut`].
+pub fn cut_for(source: &[u8], calls: Calls) -> Result<Cut, ScreenError> {
     let source = source::Source::read(source)?;
     let run = if parse::depth(&source.text)? <= SHALLOW {
-        std::panic::catch_unwind(|| analyse(&source)).map_err(|_| "it panicked".to_owned())
+        std::panic::catch_unwind(|| analyse(&source, calls)).map_err(|_| "it panicked".to_owned())
     } else {
         std::thread::scope(|threads| {
-            let analyse = std::thread::Builder::new().stack_size(STACK).spawn_scoped(threads, || analyse(&source));
+            let analyse =
+                std::thread::Builder::new().stack_size(STACK).spawn_scoped(threads, || analyse(&source, calls));
             match analyse {
                 Ok(thread) => thread.join().map_err(|_| "it panicked".to_owned()),
                 Err(error) => Err(error.to_string()),
@@ -71,7 +88,7 @@ pub fn cut(source: &[u8]) -> Result<Cut, ScreenError> {
 }
 
 /// The nesting of `source` is bounded.
-fn analyse(source: &source::Source) -> Result<Cut, ScreenError> {
+fn analyse(source: &source::Source, calls: Calls) -> Result<Cut, ScreenError> {
     let module = parse::parse(source)?;
     let scopes = scope::Scopes::of(&module);
     let names = names::Names::new(&scopes);
@@ -79,7 +96,7 @@ fn analyse(source: &source::Source) -> Result<Cut, ScreenError> {
     let pieces = cut::pieces(source, &scopes, &names, &found);
     let mut findings = pieces.findings;
     findings.extend(rules::check(&module, source, &scopes, &names, &found));
-    let flow = flow::analyse(&module, source, &scopes, &names, &found);
+    let flow = flow::analyse(&module, source, &scopes, &names, &found, calls);
     findings.extend(flow.findings);
     findings.sort_by(|a, b| (a.line, a.column, &a.rule).cmp(&(b.line, b.column, &b.rule)));
     Ok(Cut { module: pieces.module, kernels: pieces.kernels, findings, calls: flow.calls })

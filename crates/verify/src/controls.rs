@@ -245,7 +245,7 @@ fn expected(oracle: &OracleSet) -> impl Iterator<Item = (usize, &Expected)> {
 
 /// Whether a control says anything about a tensor: what a candidate leaves as it was, or what it returns.
 fn takes(name: &str, path: &str) -> bool {
-    (name == "unchanged") != path.starts_with("output")
+    (name == "unchanged") == (path.starts_with("input[") || path.starts_with("state."))
 }
 
 fn kind(name: &str) -> ControlKind {

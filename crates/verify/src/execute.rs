@@ -344,12 +344,12 @@ impl<'a> TrialRun<'a, '_> {
     fn check_order(&self, run: &Run, result: &RunResult) -> Result<Option<RunResult>, Stop> {
         let again = self.device.replay(self.plan, &Run { reverse: true, ..run.clone() })?;
         let mut same = true;
-        for (path, tensor) in self.observed() {
+        for (name, tensor) in self.observed() {
             let bytes = |result: &RunResult| tensor.view.gather(&result.buffers[tensor.buffer]);
             let (first, second) = (bytes(result), bytes(&again));
             same &= first == second;
             if first != second && !alike(tensor.view.dtype, &first, &second) {
-                let message = format!("output{path} depends on the order in which the programs of a launch run");
+                let message = format!("{name} depends on the order in which the programs of a launch run");
                 return Err(Stop::new(VerdictKind::Nondeterministic, "program-order", message)
                     .help("let programs write to places of their own, or wait for each other"));
             }
@@ -361,8 +361,7 @@ impl<'a> TrialRun<'a, '_> {
     /// unless the reference only moves data there.
     fn check_writers(&self, call: &CallData, result: &RunResult) -> Result<(), Stop> {
         let Some(shadow) = &result.shadow else { return Ok(()) };
-        for (path, tensor) in self.observed() {
-            let name = format!("output{path}");
+        for (name, tensor) in self.observed() {
             let numel = tensor.view.numel();
             let mut count = [0u64; 6];
             for at in tensor.view.offsets() {
@@ -413,8 +412,8 @@ impl<'a> TrialRun<'a, '_> {
         let after = self.after(before, result);
         let mut observe =
             |expected, got| outcome.observations.push(Observation { expected, call: number, got: Got::Bytes(got) });
-        for (path, tensor) in self.observed() {
-            if let Some(expected) = expected(call, &format!("output{path}")) {
+        for (name, tensor) in self.observed() {
+            if let Some(expected) = expected(call, &name) {
                 observe(expected, tensor.view.gather(&result.buffers[tensor.buffer]));
             }
         }
@@ -449,7 +448,7 @@ impl<'a> TrialRun<'a, '_> {
     }
 
     fn observed(&self) -> Vec<(String, &TensorRef)> {
-        self.plan.output.tensors()
+        self.plan.output.results()
     }
 }
 

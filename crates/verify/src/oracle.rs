@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use elsa::sync::FrozenMap;
 use tilewright_contract::{Blob, OracleData, VerdictKind};
+use tilewright_screen::Calls;
 use tilewright_stage::{DataFile, OracleRequest, Resident, StageError};
 
 use crate::draft::Stop;
@@ -48,6 +49,12 @@ impl OracleSet {
         let resident = Arc::new(resident);
         let slots = lanes.iter().map(|lane| Mutex::new((lane.index == 0).then(|| Arc::clone(&resident)))).collect();
         Ok(Self { data, file: DataFile::of(resident), read: FrozenMap::new(), residents: Some((request, slots)) })
+    }
+
+    /// What a call of a candidate runs.
+    pub(crate) fn calls(&self) -> Calls {
+        let asks = self.data.cases.iter().any(|case| case.signature.gradients.is_some());
+        if asks { Calls::ForwardAndBackward } else { Calls::Forward }
     }
 
     /// The bytes of a blob, fetched when first asked for.

@@ -217,7 +217,8 @@ impl Verifier {
         oracle.data.notes.iter().for_each(|note| draft.note(note.clone()));
         let profile = self.options.profiles.first().map_or("", |profile| &profile.name);
         problem.degenerate.iter().for_each(|free| draft.note(format!("degenerate: {free} passes under {profile}")));
-        let cut = draft.stage("screen", || tilewright_screen::cut(source))?;
+        let calls = oracle.calls();
+        let cut = draft.stage("screen", || tilewright_screen::cut_for(source, calls))?;
         draft.see(&cut.findings);
         stop_at(&proofs(&cut.findings))?;
         let source = tilewright_screen::decode(source)?;

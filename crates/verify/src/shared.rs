@@ -191,8 +191,8 @@ impl<'a, 'd, 'r> SharedTrial<'a, 'd, 'r> {
             tensors.push(Found { native, float64, dtype, shape: &wanted.shape, strides, offset, exact });
             all.push(wanted);
         };
-        for (path, tensor) in self.trial.plan.output.tensors() {
-            if let Some(wanted) = expected(seen.call, &format!("output{path}")) {
+        for (name, tensor) in self.trial.plan.output.results() {
+            if let Some(wanted) = expected(seen.call, &name) {
                 let start = spans.get(tensor.buffer).ok_or(Doubt::Look)?.0;
                 if (&tensor.view.shape, tensor.view.dtype) != (&wanted.shape, wanted.dtype) {
                     return Err(Doubt::Look);

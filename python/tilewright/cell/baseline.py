@@ -29,6 +29,7 @@ import torch
 from torch.utils._pytree import tree_flatten
 from torch.utils.flop_counter import FlopCounterMode
 
+from tilewright.cell import gradients
 from tilewright.cell import oracle_reference as reference
 from tilewright.cell.device_memory import tensor_at
 from tilewright.cell.direct import buffer_dtypes, load_state
@@ -91,6 +92,7 @@ class Subject:
         args = [decode(value, []) for value in signature["init_args"]]
         kwargs = {key: decode(value, []) for key, value in signature["init_kwargs"]}
         self.model: torch.nn.Module = module.Model(*args, **kwargs).to(self.device).train(signature["training"])
+        self.gradients: gradients.Spec | None = signature["gradients"]
         set_defaults()
         load_state(self.model, signature["state"], [store[blob] for blob in trials[0]["state"]])
         dtypes = buffer_dtypes(signature["args"], signature["buffers"])
@@ -136,6 +138,10 @@ class Subject:
             case _:
                 raise ValueError(f"an unknown question: {question}")
 
+    def differentiated(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """`call`, a way to run the module, with its backward pass where the problem asks for gradients."""
+        return gradients.differentiated(call, self.model, self.gradients)
+
     def place(self) -> Place:
         """Fresh memory for the inputs, each moved by a random step: of a storage of its own, since views count from its
         start and compiled code asks which inputs share one."""
@@ -150,7 +156,7 @@ class Subject:
     @torch.no_grad()
     def prepare(self, name: str) -> bool:
         """Make a baseline ready to be called. Whether as graphs: what waits for the device cannot be recorded."""
-        call = BASELINES[name](self.model)
+        call = self.differentiated(BASELINES[name](self.model))
         first = self.places[0]
         self.direct[name] = torch.no_grad()(lambda: call(*first.args))
         stream = torch.cuda.Stream()
@@ -227,10 +233,10 @@ class Subject:
     @torch.no_grad()
     def work(self) -> dict[str, Any]:
         """Floating operations and least bytes of one call."""
-        first = self.places[0]
+        first, call = self.places[0], self.differentiated(self.model)
         self.restore(0, first)
         with FlopCounterMode(display=False) as counter:
-            output = self.model(*first.args)
+            output = call(*first.args)
         tensors = [leaf for leaf in tree_flatten(output)[0] if isinstance(leaf, torch.Tensor)]
         storages = {
             tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes()
@@ -238,7 +244,7 @@ class Subject:
         }
         tensors = [*first.flats, *reference.state_of(self.model).values()]
         self.restore(0, first)
-        least = least_work(lambda: self.model(*first.args), tensors)
+        least = least_work(lambda: call(*first.args), tensors)
         return {"flops": counter.get_total_flops(), "bytes": sum(storages.values()), "least": least}
 
 

@@ -21,7 +21,7 @@ import torch
 import triton
 import triton.language as tl
 
-from tilewright.cell import direct
+from tilewright.cell import direct, gradients
 from tilewright.cell import oracle_reference as reference
 from tilewright.cell import triton_backend as backend
 from tilewright.cell.child import GIVEN_FD
@@ -133,7 +133,8 @@ def make_model(module: types.ModuleType, signature: dict[str, Any], device: str)
     args = [decode(value, []) for value in signature["init_args"]]
     kwargs = {key: decode(value, []) for key, value in signature["init_kwargs"]}
     reference.seed_all(0)
-    return module.ModelNew(*args, **kwargs).to(device).train(signature["training"])
+    model = module.ModelNew(*args, **kwargs).to(device).train(signature["training"])
+    return gradients.attach(model, signature.get("gradients"))
 
 
 def load_state(model: torch.nn.Module, entries: list[dict[str, Any]], blobs: list[torch.Tensor]) -> None:

@@ -212,7 +212,7 @@ def _inputs_as_outputs(docs: list[Any], flats: list[torch.Tensor], tensors: list
     """Each input tensor as every output that its elements can be laid out as."""
     found: dict[str, Values] = {}
     arguments = [leaf for doc in docs for leaf in tree_leaves(decode(doc, flats)) if isinstance(leaf, torch.Tensor)]
-    outputs = [tensor for tensor in tensors if tensor["path"].startswith("output")]
+    outputs = [tensor for tensor in tensors if not tensor["path"].startswith(("input[", "state."))]
     for i, argument in enumerate(arguments):
         fitted = {tensor["path"]: fit(argument, tensor["shape"]) for tensor in outputs}
         values = {path: value for path, value in fitted.items() if value is not None}

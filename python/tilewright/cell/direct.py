@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from tilewright.cell import gradients
 from tilewright.cell import oracle_reference as reference
 from tilewright.cell import triton_backend as backend
 from tilewright.cell.oracle_values import NAMES, DataFile, UnsupportedValue, decode, read_blob
@@ -68,6 +69,7 @@ def run_calls(request: dict[str, Any], out: DataFile) -> list[dict[str, Any]]:
     kwargs = {key: decode(value, []) for key, value in signature["init_kwargs"]}
     model = module.ModelNew(*args, **kwargs).to(device).train(signature["training"])
     load_state(model, signature["state"], [read_blob(data, blob, torch.uint8) for blob in request["state"]])
+    gradients.attach(model, signature.get("gradients"))
     dtypes = buffer_dtypes(signature["args"], signature["buffers"])
     described = []
     for call in request["calls"]:

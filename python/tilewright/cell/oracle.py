@@ -24,8 +24,9 @@ from typing import Any, Protocol
 
 import torch
 
+from tilewright.cell import gradients, oracle_regime
 from tilewright.cell import oracle_reference as reference
-from tilewright.cell import oracle_regime
+from tilewright.cell.gradients import NotDifferentiable
 from tilewright.cell.oracle_estimate import Estimate, estimate
 from tilewright.cell.oracle_problem import (
     Case,
@@ -184,7 +185,12 @@ class Oracle:
     def _case(self, module: Any, label: str) -> Case:
         with _defects(self.path, "get_init_inputs"):
             seed_all(derive(self.seed, "init-inputs"))
-            return make_case(self.path, module, label)
+            case = make_case(self.path, module, label)
+        with _defects(self.path, "a call with gradients"):
+            case.find_gradients()
+        if case.gradients is not None and label == "default":
+            self.notes.append(f"a call is forward and its backward pass: {', '.join(gradients.names(case.gradients))}")
+        return case
 
     def _fitting(self, case: Case, label: str) -> dict[str, Any] | None:
         """The case's document; None, with a note, if it is too large for this machine."""
@@ -368,6 +374,7 @@ class Oracle:
             ],
             "parameters": [name for name, _ in model.named_parameters(remove_duplicate=False) if name in state],
             "training": case.training,
+            "gradients": case.gradients,
         }
 
     # Trials.
@@ -553,6 +560,8 @@ def _defects(path: str, place: str) -> Iterator[None]:
         yield
     except (Defect, DoesNotFit, ProblemError, UnsupportedValue):
         raise
+    except NotDifferentiable as error:
+        raise Defect(f"{path}: {error}") from error
     except (Exception, SystemExit) as error:
         if _out_of_memory(error):
             raise

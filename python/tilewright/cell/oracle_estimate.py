@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from tilewright.cell.oracle_problem import Case
-from tilewright.cell.oracle_values import encode
+from tilewright.cell.oracle_values import encode, result_path
 
 MOVES = frozenset(
     (
@@ -215,7 +215,7 @@ def _run(case: Case, watch: _Watch) -> Estimate:
 
     def note(tensor: torch.Tensor, path: str) -> dict[str, Any]:
         outputs.append(tensor)
-        found.copy_only[f"output{path}"] = _key(tensor) not in watch.computed
+        found.copy_only[result_path(path)] = _key(tensor) not in watch.computed
         return {}
 
     encode(output, note)

@@ -1,11 +1,12 @@
 """Loading of KernelBench-format problem files.
 
 A problem defines `Model`, `get_inputs()` and usually `get_init_inputs()`, which gives the constructor's arguments as
-a list, as `[[args], {kwargs}]`, or as a dict of keyword arguments. Two optional names widen it:
+a list, as `[[args], {kwargs}]`, or as a dict of keyword arguments. Three optional names widen it:
 
 - `CASES`: a list of dicts. Each reassigns module-level names, such as `{"ROWS": 1, "COLS": 7}`, before `get_inputs`
   and `get_init_inputs` are called; the key `name` labels the case.
 - `TRAINING = False` puts the module into evaluation mode. Modules are in training mode otherwise, as in KernelBench.
+- `GRADIENTS = True`, or a tuple of names, asks for gradients too: see `gradients`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from typing import Any
 
 import torch
 from torch.nn.parameter import UninitializedTensorMixin
+
+from tilewright.cell import gradients
 
 MAX_SOURCE = 4 << 20
 """Bytes of a problem file; larger ones are no problem files."""
@@ -50,13 +53,20 @@ class Case:
     """The weights that the constructor writes as fixed numbers, as `constants.Watch` has them."""
     loose: frozenset[str] = frozenset()
     """Names of parameters that say too little as they are: fixed numbers, and copies of others."""
+    gradients: gradients.Spec | None = None
+    """What a call gives besides outputs, if the problem asks for gradients; inputs have cotangents then."""
+    cotangents: list[gradients.Like] = field(default_factory=list)
 
     @property
     def training(self) -> bool:
         return bool(getattr(self.module, "TRAINING", True))
 
     def build(self) -> torch.nn.Module:
-        """A fresh `Model`, in its mode. What it raises is the problem's own exception."""
+        """A fresh `Model`, in its mode, whose calls give gradients if the problem asks for them. What it raises is the
+        problem's own exception."""
+        return gradients.attach(self._plain(), self.gradients)
+
+    def _plain(self) -> torch.nn.Module:
         model = self.module.Model(*self.init_args, **self.init_kwargs)
         if not isinstance(model, torch.nn.Module):
             raise ProblemError("problem", f"{self.path}: Model is not a torch.nn.Module")
@@ -67,13 +77,32 @@ class Case:
     def _materialise(self, model: torch.nn.Module) -> None:
         """Let lazy modules find their sizes: one call, on inputs that take nothing from the weights' generator."""
         state = torch.get_rng_state()
-        args = self.inputs()
+        args = self._given()
         torch.set_rng_state(state)
         with torch.no_grad():
             model(*args)
 
     def inputs(self) -> list[Any]:
-        """Fresh arguments of `forward`."""
+        """Fresh arguments of a call: those of `forward`, and a list of cotangents if the problem asks for gradients."""
+        values = self._given()
+        return values if self.gradients is None else [*values, gradients.draw(self.cotangents)]
+
+    def find_gradients(self) -> None:
+        """If the problem asks for gradients, find out which there are, and what cotangents are like: on fake tensors,
+        or else by a call. Raises `NotDifferentiable`, or what the problem raises."""
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        if (wanted := gradients.declared(self.module)) is None:
+            return
+        try:
+            with FakeTensorMode(allow_non_fake_inputs=True):
+                found = gradients.resolve(wanted, self._plain(), self._given())
+        except Exception:
+            # A module that reads data, say: what is wrong, if anything is, shows in a call.
+            found = gradients.resolve(wanted, self._plain(), self._given())
+        self.gradients, self.cotangents = found
+
+    def _given(self) -> list[Any]:
         values = self.module.get_inputs()
         if isinstance(values, torch.Tensor):
             return [values]
@@ -136,7 +165,8 @@ def _require(module: types.ModuleType, path: str) -> None:
 
 
 def make_case(path: str, module: types.ModuleType, label: str) -> Case:
-    """Ask for the constructor's arguments once, so that every trial builds the same module."""
+    """Ask for the constructor's arguments once, so that every trial builds the same module. What the problem says about
+    gradients is not looked at: see `Case.find_gradients`."""
     given = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
     if isinstance(given, dict):
         args, kwargs = [], dict(given)

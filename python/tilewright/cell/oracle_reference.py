@@ -19,7 +19,15 @@ from torch.utils._pytree import tree_map
 
 from tilewright.cell import constants
 from tilewright.cell.oracle_problem import Case
-from tilewright.cell.oracle_values import contiguous_strides, decode, dtype_name, encode, raw_bytes, widened
+from tilewright.cell.oracle_values import (
+    contiguous_strides,
+    decode,
+    dtype_name,
+    encode,
+    raw_bytes,
+    result_path,
+    widened,
+)
 
 TOLERANCE: dict[torch.dtype, float] = {
     torch.float8_e4m3fn: 0.25,
@@ -260,7 +268,7 @@ def output_tensors(output: Any) -> dict[str, torch.Tensor]:
     found: dict[str, torch.Tensor] = {}
 
     def note(tensor: torch.Tensor, path: str) -> dict[str, Any]:
-        found[f"output{path}"] = tensor
+        found[result_path(path)] = tensor
         return {}
 
     encode(output, note)
@@ -404,7 +412,7 @@ def describe_expected(
         )
 
     def output(tensor: torch.Tensor, path: str) -> dict[str, Any]:
-        path = f"output{path}"
+        path = result_path(path)
         alias = owners.get(tensor.untyped_storage()._cdata)
         if alias is None and _overlaps_itself(tensor):
             alias = path

@@ -70,6 +70,18 @@ def encode(value: Any, tensor: Callable[[torch.Tensor, str], dict[str, Any]], pa
     raise UnsupportedValue(f"a value of type {type(value).__name__} is not supported")
 
 
+OUTPUT = "output of forward"
+"""The key of what `forward` returns, in the result of a call that gives gradients too."""
+
+
+def result_path(path: str) -> str:
+    """What a place in a result is called: `output[0]`; of a call that gives gradients, `output[0]` or `grad NAME`."""
+    if path.startswith('["grad '):
+        # Of a tensor, so that nothing follows: the key as `_quoted` has it.
+        return path[2:-2].replace('\\"', '"').replace("\\\\", "\\")
+    return "output" + path.removeprefix(f'["{OUTPUT}"]')
+
+
 def same_layout(first: Any, second: Any) -> bool:
     """Whether two argument documents are the same but for what plain numbers of one type are."""
     if isinstance(first, list) and isinstance(second, list):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import tempfile
+import weakref
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ from torch._subclasses.fake_tensor import (
 from torch.utils._pytree import tree_leaves
 from triton.runtime import driver
 
-from . import trace_device, trace_launch, trace_purity, trace_snapshot, trace_torch
+from . import trace_device, trace_gradients, trace_launch, trace_purity, trace_snapshot, trace_torch
 from .trace_audit import Audit
 from .trace_builtins import candidate_builtins
 from .trace_compiled import Compile
@@ -69,6 +70,10 @@ class Session:
         """What the file had replaced or set when it was last looked at."""
         self.measuring = False
         """Whether autotuned kernels are launched as in a first call, which measures them."""
+        self.deriving = ""
+        """What the backward pass does, where that is none of the file's code."""
+        self.sparse_contexts: weakref.WeakSet[Any] = weakref.WeakSet()
+        """Of autograd functions that take `None` for zeros."""
         self.rec: Recorder | None = None
         self.failed = 0
         """Record of a call of `forward` that raised."""
@@ -123,9 +128,14 @@ class Session:
         with self.mode:
             return [decode(v, inputs.tensor) for v in self.signature["args"]], inputs
 
-    def call(self, built: Built, call: tuple[list[Any], Inputs], grad: bool = False) -> Recorder:
-        """Traces one call of `forward`."""
+    def call(self, built: Built, call: tuple[list[Any], Inputs], grad: bool | None = None) -> Recorder:
+        """Traces one call: of `forward`, and of its backward pass where the problem asks for gradients (unless `grad`
+        says in which mode `forward` alone is called)."""
         args, inputs = call
+        gradients = self.signature.get("gradients") is not None
+        derived = gradients and grad is None
+        if derived:
+            trace_gradients.mark_leaves(self, args)
         world = World({**built.inputs.storages, **inputs.storages}, dict(built.world.sources), dict(built.world.keep))
         rec = Recorder(world, self)
         self.streams.reset()
@@ -133,10 +143,13 @@ class Session:
         leaves = [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
         marks = [self.marks(leaf) for leaf in leaves]
         try:
-            with self.mode, torch.set_grad_enabled(grad):
+            with self.mode, torch.set_grad_enabled(bool(derived or grad)):
                 self.snapshot.freeze()
                 self.looks = _LOOKS
-                result = built.module(*args)
+                if derived:
+                    result = trace_gradients.results(self, rec, built.module, args)
+                else:
+                    result = built.module(*(args[:-1] if gradients else args))
                 if any(self.marks(leaf) != before for leaf, before in zip(leaves, marks, strict=True)):
                     message = "forward sets attributes, hooks or requires_grad of its inputs"
                     rec.find("hidden-state", "proof", message, self.source.store_line("requires_grad"))
@@ -150,7 +163,7 @@ class Session:
             self.failed = rec.record
             raise
         finally:
-            self.rec = None
+            self.rec, self.deriving = None, ""
             rec.close()
             self.made = rec.made
         return rec

@@ -121,13 +121,12 @@ class Dispatcher:
             for tensor, real in zip(outputs, constants, strict=True):
                 literal_of(rec, tensor, real)
             return
-        name = str(func)
-        rec.find(
-            "torch-compute",
-            "proof",
-            f"torch computes {name}{self._session.source.quote()}",
-            help="Compute it in a Triton kernel.",
+        deriving = self._session.deriving
+        where = f" {deriving}" if deriving else self._session.source.quote()
+        help = (
+            "Compute it in the backward of a torch.autograd.Function" if deriving else "Compute it in a Triton kernel"
         )
+        rec.find("torch-compute", "proof", f"torch computes {func}{where}", help=f"{help}.")
         for tensor in outputs:
             rec.written(tensor)
 

@@ -81,8 +81,11 @@ def repeat(session: Session, built: Built, call: Any, base: dict[str, Any], stat
         ("by a slow clock", "hidden-state", lambda: _when(session, built, tick=60.0)),
         ("by a fast clock", "hidden-state", lambda: _when(session, built, tick=1e-6)),
         ("while a CUDA graph is captured", "hidden-state", lambda: _captured(session, built)),
-        ("with gradients enabled", "grad-mode", lambda: _differentiated(session, built)),
     ]
+    if session.signature.get("gradients") is None:
+        circumstances.append(("with gradients enabled", "grad-mode", lambda: _differentiated(session, built)))
+    else:
+        findings += _forward_alone(session, built)
     for number, circumstance in enumerate(circumstances):
         if number == 0 or _perf_counter() - started < _SECONDS:
             again(*circumstance)
@@ -134,6 +137,15 @@ def _differentiated(session: Session, built: Built) -> Recorder:
             leaf.requires_grad_(True)
     with session.coverage.watching():
         return session.call(built, (args, inputs), grad=True)
+
+
+def _forward_alone(session: Session, built: Built) -> list[dict[str, Any]]:
+    """What is found in a call without gradients, where the problem asks for them: it is another plan, as it may be."""
+    try:
+        with session.coverage.watching():
+            return session.call(built, session.arguments(), grad=False).findings
+    except (Exception, TraceEnd):
+        return []  # nothing that is judged calls it so
 
 
 def _elsewhere(session: Session) -> Recorder:

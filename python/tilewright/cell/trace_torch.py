@@ -324,6 +324,15 @@ def _install_autograd(session: Session) -> None:
 
     torch.autograd.graph._engine_run_backward = sealed(run_backward)
     torch.autograd._engine_run_backward = torch.autograd.graph._engine_run_backward
+    context = torch.autograd.function.FunctionCtx
+    set_materialize = context.set_materialize_grads
+
+    def set_materialize_grads(self: Any, value: bool) -> None:
+        """Torch keeps the setting to itself."""
+        set_materialize(self, value)
+        (session.sparse_contexts.discard if value else session.sparse_contexts.add)(self)
+
+    context.set_materialize_grads = sealed(set_materialize_grads)
 
 
 def _install_module_apply() -> None:

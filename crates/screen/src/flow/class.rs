@@ -2,6 +2,8 @@
 
 use ruff_text_size::TextRange;
 
+use crate::Calls;
+
 use super::args::Args;
 use super::engine::{Engine, Kind, ObjectKind};
 use super::intern::Sym;
@@ -204,7 +206,7 @@ impl<'a> Engine<'_, 'a> {
         (effect, output)
     }
 
-    /// The backward pass of an `autograd.Function`: its launches count as uses, but `forward` does not reach it.
+    /// The backward pass of an `autograd.Function`: its launches count as uses, but `forward` alone does not reach it.
     pub(super) fn backward(&mut self, class: ClassId) {
         let name = self.sym("backward");
         for &value in self.class_variable(class, name).unwrap_or_default().values() {
@@ -213,7 +215,8 @@ impl<'a> Engine<'_, 'a> {
             {
                 let args = Args::any(Set::of(Value::Tensor(STATE)));
                 self.bind_parameters(unit, parameters, Some(Value::Instance(class)), &args);
-                self.reach(unit, Guard::Never);
+                let guard = if self.called == Calls::Forward { Guard::Never } else { self.reached() };
+                self.reach(unit, guard);
             }
         }
     }

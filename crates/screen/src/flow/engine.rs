@@ -12,6 +12,7 @@ use super::intern::{Interner, Sym};
 use super::library;
 use super::special::Special;
 use super::value::{ClassId, Guard, INPUT, ObjId, Origin, Set, UnitId, Value};
+use crate::Calls;
 use crate::cut::Discovered;
 use crate::names::Names;
 use crate::scope::{MODULE, ScopeId, Scopes};
@@ -151,6 +152,8 @@ pub(super) struct Engine<'s, 'a> {
     pub(super) unbound: FxHashMap<Sym, Set>,
     /// `#0`, `#1`, …
     pub(super) indices: Vec<Sym>,
+    /// What is analysed: `forward` alone, or with backward passes.
+    pub(super) called: Calls,
     /// Which function is called is not settled.
     pub(super) picked: bool,
     /// Calls within calls.
@@ -222,6 +225,7 @@ impl<'s, 'a> Engine<'s, 'a> {
             at: vec![NOTHING; bytes + 1],
             unbound: FxHashMap::default(),
             indices: Vec::new(),
+            called: Calls::Forward,
             picked: false,
             depth: 0,
             ops: FxHashMap::default(),

@@ -24,6 +24,7 @@ use ruff_python_ast::ModModule;
 use ruff_text_size::{Ranged, TextSize};
 use tilewright_contract::{Finding, OpenCall};
 
+use crate::Calls;
 use crate::cut::Discovered;
 use crate::names::Names;
 use crate::scope::Scopes;
@@ -43,8 +44,10 @@ pub(crate) fn analyse<'a>(
     scopes: &Scopes<'a>,
     names: &Names<'_, 'a>,
     found: &Discovered<'a>,
+    calls: Calls,
 ) -> Flow {
     let mut engine = Engine::new(&module.body, source.text.len(), scopes, names, found);
+    engine.called = calls;
     if !engine.run() {
         // Nothing honest is so entangled; what cannot be analysed is not cleared.
         let end = module.body.last().map_or(TextSize::new(0), Ranged::end);

@@ -248,8 +248,15 @@ pub(crate) const TRACE: &[Elsewhere] = &[
         id: "grad-mode",
         tier: Tier::Evidence,
         what: "Reports a file that makes another plan when gradients are on.",
-        why: "Usual for autograd functions. Both plans are traced, the one without gradients is judged.",
+        why: "Usual for autograd functions. Both plans are traced, the one without gradients is judged. A problem that asks for gradients is judged by the plan with them, and this is not reported.",
         instead: "Nothing, if it is meant.",
+    },
+    Elsewhere {
+        id: "no-gradient",
+        tier: Tier::Evidence,
+        what: "Reports a gradient that the problem asks for and that does not come back: `forward` is not differentiable, or a parameter has another name.",
+        why: "Launches of kernels are no operations of torch, so autograd knows nothing of them. The verdict is `incorrect`: the gradient is missing.",
+        instead: "A `torch.autograd.Function` whose `forward` and `backward` launch kernels.",
     },
     Elsewhere {
         id: "precision-flag",

@@ -144,13 +144,13 @@ impl<'a> Surveyor<'a> {
     /// Elements of outputs that nothing wrote.
     fn unwritten(&mut self, result: &RunResult) {
         let Some(shadow) = &result.shadow else { return };
-        for (path, tensor) in self.plan.output.tensors() {
+        for (name, tensor) in self.plan.output.results() {
             let marks = tensor.view.offsets().map(|at| shadow[tensor.buffer][at]);
             let count = marks.filter(|&mark| mark == writer::UNWRITTEN).count() as u64;
             if count > 0 {
                 let numel = tensor.view.numel();
-                let message = format!("output{path}: {count} of {numel} elements were never written");
-                let tensor = Some(format!("output{path}"));
+                let message = format!("{name}: {count} of {numel} elements were never written");
+                let tensor = Some(name);
                 self.found.add(Hazard { count, tensor, ..Hazard::new(HazardKind::UnwrittenOutput, message) });
             }
         }

@@ -5,6 +5,7 @@
 mod bench;
 mod bugs;
 mod controls;
+mod gradients;
 mod repository;
 mod sanitize;
 mod verdicts;

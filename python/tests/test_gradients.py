@@ -1,0 +1,248 @@
+"""Problems that ask for gradients: what the oracle makes of them, and how a candidate's backward pass is traced."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from test_oracle import Answer, ask  # noqa: F401
+from tilewright.cell import gradients
+from tilewright.cell.oracle_problem import load, make_case
+from trace_bench import HEAD, first, ops, rules
+from trace_helper import signature_of, traced
+
+BOTH = """
+GRADIENTS = {wanted}
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(3, 5) + 0.5)
+        self.frozen = nn.Parameter(torch.rand(3), requires_grad=False)
+        self.unused = nn.Parameter(torch.rand(3))
+    def forward(self, xs, index):
+        hidden = xs[0] @ self.weight.t() + self.frozen
+        return {{"all": hidden, "sum": hidden.square().sum(), "index": index + 1, "same": xs[1].detach()}}
+def get_inputs():
+    return [[torch.randn(4, 5), torch.randn(2)], torch.arange(3)]
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_call_gives_outputs_and_gradients_under_drawn_cotangents(ask: Any) -> None:  # noqa: F811
+    answer: Answer = ask(BOTH.format(wanted="True"))
+    assert answer.defect is None and answer.no_float64 is None
+    signature = answer.cases[0]["signature"]
+    assert signature["gradients"] == {"inputs": [["xs[0]", 0]], "parameters": ["weight"], "outputs": [0, 1]}
+    trial = answer.trials()[0]
+    state, first_call = answer.state(trial), trial["calls"][0]
+    flats = [
+        answer.blob(b, d)
+        for b, d in zip(first_call["inputs"], ["float32", "float32", "int64", *["float32"] * 2], strict=True)
+    ]
+    x, weight = flats[0].reshape(4, 5).requires_grad_(), state["weight"].requires_grad_()
+    hidden = x @ weight.t() + state["frozen"]
+    cotangents = [flats[3].reshape(4, 3), flats[4].reshape(())]
+    assert 0.5 <= cotangents[1].abs().item() <= 1.5
+    want = torch.autograd.grad([hidden, hidden.square().sum()], [x, weight], cotangents)
+    torch.testing.assert_close(answer.expected(first_call, 'output["all"]'), hidden.detach())
+    torch.testing.assert_close(answer.expected(first_call, "grad xs[0]"), want[0])
+    torch.testing.assert_close(answer.expected(first_call, "grad weight", wide=True).float(), want[1])
+    again = trial["calls"][1]["inputs"]
+    assert not torch.equal(answer.blob(again[3], "float32"), flats[3]), "each call has cotangents of its own"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ('("weight", "nothing")', "GRADIENTS names nothing"),
+        ('("frozen",)', "frozen, which is not trained"),
+        ('("unused",)', "no output depends on unused"),
+        ('("xs[1]",)', "no output depends on xs[1]"),
+        ('("index",)', "GRADIENTS names index, which is no floating tensor"),
+        ("3", "neither True nor names"),
+        ("()", "neither True nor names"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_a_defect_with_words(ask: Any, wanted: str, words: str) -> None:  # noqa: F811
+    answer: Answer = ask(BOTH.format(wanted=wanted))
+    assert words in answer.defect, answer.defect
+
+
+def test_a_reference_that_torch_cannot_differentiate_is_a_defect(ask: Any) -> None:  # noqa: F811
+    answer: Answer = ask(BOTH.format(wanted="True").replace("hidden.square()", "hidden.exp().add_(1)"))
+    assert "modified by an inplace operation" in answer.defect, answer.defect
+
+
+def test_false_asks_for_nothing(ask: Any) -> None:  # noqa: F811
+    answer: Answer = ask(BOTH.format(wanted="False"))
+    assert answer.defect is None and answer.cases[0]["signature"]["gradients"] is None
+
+
+# Traces.
+
+FUNCTION = """
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return run(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        {backward}
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(100))
+
+    def forward(self, x):
+        {forward}
+"""
+
+
+def plan(backward: str = "return run(grad), run(grad)", forward: str = "return Scale.apply(x, self.weight)") -> Any:
+    model = torch.nn.Module()
+    model.weight = torch.nn.Parameter(torch.ones(100))
+    spec = {"inputs": [["x", 0]], "parameters": ["weight"], "outputs": [0]}
+    signature = signature_of([torch.empty(100), [torch.empty(100)]], model=model, gradients=spec)
+    body = FUNCTION.format(
+        backward=textwrap.indent(backward, " " * 8).strip(), forward=textwrap.indent(forward, " " * 8).strip()
+    )
+    return traced(HEAD + body, signature)
+
+
+def test_launches_of_a_backward_become_steps_like_others() -> None:
+    found = first(plan())
+    assert found["findings"] == [] and ops(found) == ["launch"] * 3
+    (output, _), (x, _), (weight, _) = found["output"]["items"]
+    assert (output, x, weight) == ("output of forward", "grad x", "grad weight")
+    assert found["buffers"][found["steps"][1]["args"][0]["buffer"]]["source"] == {"kind": "input", "index": 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        ({"forward": "return Scale.apply(x.view(10, 10).t().reshape(100), self.weight)"}, ["copy"] * 2),
+        ({"forward": "return Scale.apply(x[2:], self.weight[2:]).new_zeros(100).copy_(x)"}, None),
+        ({"backward": "return run(grad), run(grad).double()"}, ["copy"] * 2),
+    ],
+)
+def test_views_copies_and_casts_of_autograd_are_steps(change: dict[str, str], kept: list[str] | None) -> None:
+    found = first(plan(**change))
+    assert not any(f["rule"] == "torch-compute" for f in found["findings"]), found["findings"]
+    if kept is not None:
+        assert [op for op in ops(found) if op == "copy"] == kept, ops(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"forward": "return Scale.apply(x, self.weight) * self.weight"}, "in MulBackward0, the backward pass"),
+        ({"forward": "return Scale.apply(Scale.apply(x, self.weight), self.weight)"}, "is used twice"),
+        ({"backward": "return run(grad), run(grad).expand(3, 100)"}, "the shape of its arguments"),
+        ({"backward": "return grad * 2, run(grad)"}, "`return grad * 2, run(grad)`"),
+    ],
+)
+def test_arithmetic_of_autograd_is_torch_s_own(change: dict[str, str], words: str) -> None:
+    found = first(plan(**change))
+    assert ("torch-compute", "proof") in rules(found)
+    assert any(words in finding["message"] for finding in found["findings"]), found["findings"]
+
+
+@pytest.mark.parametrize(
+    ("forward", "words"),
+    [
+        ("return run(x)", "no gradient flows from the outputs to x"),
+        ("return Scale.apply(x, self.weight.detach())", "no gradient flows from the outputs to weight"),
+        ("w = self.weight\nself._parameters.clear()\nself.w = w\nreturn Scale.apply(x, w)", "no parameter weight"),
+    ],
+)
+def test_a_gradient_that_is_missing_is_explained(forward: str, words: str) -> None:
+    found = first(plan(forward=forward))
+    assert any(words in f["message"] for f in found["findings"] if f["rule"] == "no-gradient"), found["findings"]
+    assert any(value == {"kind": "none"} for _, value in found["output"]["items"])
+
+
+@pytest.mark.parametrize(
+    ("backward", "words"),
+    [
+        ("return run(grad)", "returned 1 gradients"),
+        ("return run(grad), run(grad), run(grad)", "returned 3 gradients"),
+        ("return run(grad), run(grad)[:3]", "invalid gradient at index 1"),
+        ("return run(grad), 3.0", "returns a float as gradient"),
+    ],
+)
+def test_what_torch_s_engine_refuses_is_the_file_s_exception(backward: str, words: str) -> None:
+    answer = plan(backward)
+    assert answer["error"]["kind"] == "exception" and words in answer["error"]["message"], answer
+
+
+def test_an_output_that_nothing_depends_on_has_a_gradient_of_zeros_unless_the_file_wants_none() -> None:
+    two = "return run(x), run(x)"
+    for setting, zeros in (("", 1), ("ctx.set_materialize_grads(False)\n        ", 0)):
+        body = FUNCTION.format(
+            backward="assert (other is None) == bool(NONE)\n        return run(grad), run(grad)",
+            forward="return Scale.apply(x, self.weight)[0]",
+        )
+        body = body.replace("ctx.save_for", f"{setting}ctx.save_for").replace("return run(x)\n", f"{two}\n")
+        body = body.replace("backward(ctx, grad)", "backward(ctx, grad, other)").replace("NONE", str(1 - zeros))
+        model = torch.nn.Module()
+        model.weight = torch.nn.Parameter(torch.ones(100))
+        spec = {"inputs": [["x", 0]], "parameters": ["weight"], "outputs": [0]}
+        signature = signature_of([torch.empty(100), [torch.empty(100)]], model=model, gradients=spec)
+        found = first(traced(HEAD + body, signature))
+        assert ops(found).count("fill") == zeros, found
+
+
+def graphs() -> dict[str, Any]:
+    """What the tracer's walk gives for graphs of torch's own operations, beside what torch's engine gives."""
+    from types import SimpleNamespace
+
+    from tilewright.cell.trace_gradients import Walk, _edge, _key
+
+    worst: dict[str, float] = {}
+    for name, function in {
+        "chain": lambda x, w: ((x @ w).tanh() * x.sum(0)).cumsum(1),
+        "diamond": lambda x, w: (x * w + x.exp()).softmax(-1) * x + (x * 2).view(-1).view(x.shape),
+        "leaf itself": lambda x, w: x,
+        "parts": lambda x, w: torch.cat([p * w[0, 0] for p in x.split(2)]) + torch.stack(list(w.unbind(0))),
+    }.items():
+        x, w = (torch.randn(4, 4, dtype=torch.float64, requires_grad=True) for _ in range(2))
+        y = function(x, w)
+        g = torch.randn_like(y)
+        want = torch.autograd.grad(y, [x, w], g, allow_unused=True, retain_graph=True)
+        session = SimpleNamespace(deriving="", sparse_contexts=set())
+        with torch.no_grad():
+            edges = [_edge(x), _edge(w)]
+            got = Walk(session, edges).run([(_edge(y), g)])
+        for edge, value in zip(edges, want, strict=True):
+            mine = got.get(_key(edge))
+            assert (mine is None) == (value is None), name
+            worst[name] = max(worst.get(name, 0.0), 0.0 if value is None else (mine - value).abs().max().item())
+    return worst
+
+
+def test_the_walk_through_a_graph_gives_what_torch_s_engine_gives() -> None:
+    torch.manual_seed(0)
+    assert all(error < 1e-12 for error in graphs().values()), graphs()
+
+
+def test_a_module_as_a_user_has_it_gives_the_same(tmp_path: Path) -> None:
+    """`direct` and `confirm` run a file on a device with torch's own engine."""
+    path = tmp_path / "problem.py"
+    text = "import torch, torch.nn as nn\n" + BOTH.format(wanted='("weight", "xs")')
+    path.write_text(text.replace('"same": xs[1].detach()', '"same": xs[1] * 2'))
+    case = make_case(str(path), load(str(path), path.read_text()), "default")
+    case.find_gradients()
+    assert gradients.names(case.gradients) == ["grad xs[0]", "grad xs[1]", "grad weight"]
+    model = case.build()
+    result = model(*case.inputs())
+    assert list(result) == ["output of forward", "grad xs[0]", "grad xs[1]", "grad weight"]
+    assert not any(t.requires_grad for t in gradients.tensors_of(result))
+    assert list(model.state_dict()) == ["weight", "frozen", "unused"]

@@ -1,0 +1,360 @@
+"""Problems that ask for gradients: an `autograd.Function` whose `forward` and `backward` launch kernels.
+
+The call that gives outputs and gradients is traced as one graph, with torch's formulas for derivatives, and is cut in
+two where torch's own partitioner would: what is cheap is computed again in the backward pass, the rest is saved. Each
+half is then a graph like that of any other module.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import fx
+from torch._decomp import core_aten_decompositions, get_decompositions
+from torch._functorch import partitioners
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils import _pytree as pytree
+
+from tilewright.cell import gradients
+from tilewright.cell.oracle_problem import Case
+from tilewright.cell.oracle_values import OUTPUT
+from tilewright.teacher.capture import Captured, Problem, argument_names, bind_numbers, find_tensor, is_fake, named_state
+from tilewright.teacher.host import HostWriter, result_text
+from tilewright.teacher.sizes import Unsupported
+
+aten = torch.ops.aten
+
+CLASS = "WithGradients"
+"""The class of the file that launches the kernels."""
+
+
+@dataclass
+class Backward:
+    """The second half of a case."""
+
+    graph: Captured
+    """From saved tensors and cotangents to gradients."""
+    saved: list[str]
+    """What is saved: names in the joint graph; those of placeholders first, as far as they are."""
+    inputs: list[int]
+    """Which of the saved tensors are inputs of `forward`: their positions, or -1."""
+    spec: gradients.Spec
+    outputs: int
+    """Tensors that `forward` returns."""
+
+
+# The joint graph --------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Joint:
+    """One case as one graph: state, inputs and cotangents to outputs and gradients."""
+
+    case: Case
+    model: torch.nn.Module
+    graph: fx.GraphModule
+    state: dict[str, torch.Tensor]
+    tied: dict[str, str]
+    args: list[Any]
+    tensors: list[torch.Tensor]
+    paths: list[str]
+    returns: tuple[list[Any], Any]
+
+    @property
+    def placeholders(self) -> list[fx.Node]:
+        return [node for node in self.graph.graph.nodes if node.op == "placeholder"]
+
+    @property
+    def results(self) -> list[fx.Node]:
+        return list(self.graph.graph.output_node().args[0])
+
+    @property
+    def outputs(self) -> int:
+        return sum(leaf is None for leaf in self.returns[0])
+
+
+def joint(case: Case) -> Joint:
+    """Trace a call with gradients. Raises `Unsupported`."""
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        try:
+            torch.manual_seed(0)
+            model = case.build()
+            args = case.inputs()
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise Unsupported(f"the problem cannot be built on fake tensors: {reason}") from error
+        args = pytree.tree_map_only(torch.Tensor, lambda t: t if is_fake(t) else mode.from_tensor(t), args)
+        state, tied = named_state(model)
+        leaves, tree = pytree.tree_flatten(args)
+        slots = [at for at, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+        returned: list[Any] = []
+
+        def call(state_values: list[torch.Tensor], tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+            filled = list(leaves)
+            for slot, tensor in zip(slots, tensors, strict=True):
+                filled[slot] = tensor
+            values = dict(zip(state, state_values, strict=True))
+            values.update({alias: values[name] for alias, name in tied.items()})
+            given = tuple(pytree.tree_unflatten(filled, tree))
+            result = torch.func.functional_call(model, values, given, strict=False)
+            found, shape = pytree.tree_flatten(result.pop(OUTPUT))
+            returned[:] = [[None if isinstance(leaf, torch.Tensor) else leaf for leaf in found], shape]
+            return [*(leaf for leaf in found if isinstance(leaf, torch.Tensor)), *result.values()]
+
+        tensors = [leaves[slot] for slot in slots]
+        try:
+            with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
+                traced = make_fx(call, decomposition_table=decompositions())(list(state.values()), tensors)
+        except Unsupported:
+            raise
+        except Exception as error:
+            reason = f"{type(error).__name__}: {str(error)[:300]}"
+            raise Unsupported(f"forward and its backward pass cannot be traced: {reason}") from error
+    made = Joint(case, model, traced, state, tied, args, tensors, _paths(model, args), tuple(returned))
+    _clean(made)
+    return made
+
+
+def _paths(model: torch.nn.Module, args: list[Any]) -> list[str]:
+    """How each tensor of the arguments of `forward` is found: `x`, `xs[0]`."""
+    given = args[:-1]
+    paths = []
+    for name, value in zip(_argument_names(model, len(given)), given, strict=True):
+        for key, leaf in pytree.tree_flatten_with_path(value)[0]:
+            if isinstance(leaf, torch.Tensor):
+                paths.append(name + "".join(pytree.keystr((k,)) for k in key))
+    return paths
+
+
+def _argument_names(model: torch.nn.Module, count: int) -> list[str]:
+    """Of the module's own `forward`, which `attach` has covered."""
+    plain = copy.copy(model)
+    plain.__dict__ = {name: value for name, value in vars(model).items() if name != "forward"}
+    return argument_names(plain, count)
+
+
+_KEPT = {"alias", "detach", "lift_fresh_copy", "_unsafe_view"}
+
+
+def _clean(made: Joint) -> None:
+    """Take out what does nothing, name placeholders as the partitioner knows them, and refuse what changes tensors."""
+    graph = made.graph.graph
+    for node in list(graph.nodes):
+        if node.target in (aten.alias.default, aten.detach.default):
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
+        elif _undoes_permutation(node):
+            node.replace_all_uses_with(node.args[0].args[0])
+    graph.eliminate_dead_code()
+    for node in graph.nodes:
+        schema = getattr(node.target, "_schema", None)
+        if schema is not None and schema.is_mutable:
+            raise Unsupported(f"{node.target} changes a tensor in a problem with gradients")
+        if schema is not None and torch.Tag.nondeterministic_seeded in node.target.tags:
+            raise Unsupported("random numbers in a problem with gradients")
+    first_cotangent = len(made.placeholders) - len(made.case.cotangents)
+    for at, node in enumerate(made.placeholders):
+        node.target = node.name = f"primals_{at}" if at < first_cotangent else f"tangents_{at}"
+    made.graph.recompile()
+
+
+def _undoes_permutation(node: fx.Node) -> bool:
+    if node.target != aten.permute.default or not isinstance(node.args[0], fx.Node):
+        return False
+    before = node.args[0]
+    if before.target != aten.permute.default:
+        return False
+    rank = len(node.args[1])
+    return [before.args[1][axis] % rank for axis in node.args[1]] == list(range(rank))
+
+
+def trace(cases: list[Case]) -> list[Captured]:
+    """The halves of all cases, which are cut in the same places."""
+    joints = [joint(case) for case in cases]
+    structures = [[str(node.target) for node in made.graph.graph.nodes] for made in joints]
+    if any(structure != structures[0] for structure in structures):
+        raise Unsupported("the problem's cases take different paths through forward and its backward pass")
+    if any(made.case.gradients != joints[0].case.gradients for made in joints):
+        raise Unsupported("the problem's cases have different gradients")
+    positions = _saved(joints[0])
+    return [_halves(made, [list(made.graph.graph.nodes)[at] for at in positions]) for made in joints]
+
+
+def _saved(made: Joint) -> list[int]:
+    """Positions, in the joint graph, of what is saved for the backward pass."""
+    examples = [*made.state.values(), *made.tensors]
+    given = copy.deepcopy(made.graph)
+    try:
+        forward, _ = partitioners.min_cut_rematerialization_partition(given, examples, num_fwd_outputs=made.outputs)
+    except Exception as error:
+        raise Unsupported(f"the graph cannot be cut: {type(error).__name__}: {str(error)[:200]}") from error
+    names = {node.name for node in forward.graph.output_node().args[0][made.outputs :]}
+    found = [at for at, node in enumerate(made.graph.graph.nodes) if node.name in names]
+    if len(found) != len(names):
+        raise Unsupported("the graph cannot be cut: a name is lost")
+    return found
+
+
+def _halves(made: Joint, saved: list[fx.Node]) -> Captured:
+    placeholders, results = made.placeholders, made.results
+    state = dict(zip(placeholders, made.state, strict=False))
+    rest = placeholders[len(made.state) :]
+    primals, cotangents = rest[: len(made.paths)], rest[len(made.paths) :]
+    kept = [node for node in saved if node not in state]
+    inner = [node for node in kept if node not in primals]
+    outputs, wanted = results[: made.outputs], results[made.outputs :]
+
+    names = _argument_names(made.model, len(made.args) - 1)
+    numbers = bind_numbers(made.model, made.case)
+    plain = zip(names, made.args, strict=False)
+    given = {name: value for name, value in plain if isinstance(value, int | float | bool)}
+    forward = Captured(
+        made.case.label,
+        _part(made, [*state, *primals], [*outputs, *inner]),
+        list(made.state),
+        made.tied,
+        made.args[:-1],
+        made.paths,
+        {},
+        numbers,
+        given,
+        made.returns,
+    )
+    of_state = [node for node in saved if node in state]
+    backward = Captured(
+        made.case.label,
+        _part(made, [*of_state, *kept, *cotangents], wanted),
+        [state[node] for node in of_state],
+        {},
+        [node.meta["val"] for node in (*kept, *cotangents)],
+        ["?"] * (len(kept) + len(cotangents)),
+        {},
+        numbers,
+        given,
+        ([None] * len(wanted), pytree.tree_structure([0] * len(wanted))),
+    )
+    for half in (forward, backward):
+        half.constants = _constants(made, half.graph)
+    inputs = [primals.index(node) if node in primals else -1 for node in kept]
+    assert made.case.gradients is not None
+    forward.backward = Backward(backward, [node.name for node in kept], inputs, made.case.gradients, len(outputs))
+    return forward
+
+
+def _part(made: Joint, inputs: list[fx.Node], outputs: list[fx.Node]) -> fx.GraphModule:
+    """The part of the joint graph from some nodes to others."""
+    needed, stack = set(), [node for node in outputs if node is not None]
+    while stack:
+        node = stack.pop()
+        if node not in needed:
+            needed.add(node)
+            stack += [] if node in inputs else node.all_input_nodes
+    graph = fx.Graph()
+    copies: dict[fx.Node, fx.Node] = {}
+    for node in inputs:
+        copies[node] = graph.placeholder(node.name)
+        copies[node].meta = dict(node.meta)
+    for node in made.graph.graph.nodes:
+        if node in needed and node not in copies:
+            if node.op == "placeholder":
+                raise Unsupported("the graph cannot be cut: a half lacks an input")
+            copies[node] = graph.node_copy(node, lambda n: copies[n])
+    graph.output([copies[node] for node in outputs])
+    return fx.GraphModule(made.graph, graph)
+
+
+def _constants(made: Joint, graph: fx.GraphModule) -> dict[str, str]:
+    found = {}
+    for node in graph.graph.nodes:
+        if node.op == "get_attr":
+            path = find_tensor(made.model, getattr(made.graph, node.target))
+            if path is not None:
+                found[node.target] = path
+    return found
+
+
+# Decompositions ---------------------------------------------------------------------------------------------------
+
+
+def decompositions() -> dict[Any, Any]:
+    """What operations of the joint graph are made of, where lowering has no rules for them."""
+    table = dict(core_aten_decompositions())
+    table |= get_decompositions([aten.native_layer_norm, aten.native_group_norm, aten.nll_loss_forward])
+    table[aten.scatter.value] = _scatter_value
+    table[aten.convolution_backward.default] = _convolution_backward
+    return table
+
+
+def _scatter_value(base: torch.Tensor, dim: int, index: torch.Tensor, value: float) -> Any:
+    """One element of each line: a comparison with the index along it."""
+    shape = list(base.shape)
+    dim %= max(len(shape), 1)
+    if len(shape) == 0 or [1 if axis == dim else size for axis, size in enumerate(shape)] != list(index.shape):
+        return NotImplemented
+    line = torch.arange(shape[dim], device=base.device).view([-1 if axis == dim else 1 for axis in range(len(shape))])
+    return torch.where(line == index, torch.full((), value, dtype=base.dtype, device=base.device), base)
+
+
+def _convolution_backward(
+    grad: torch.Tensor,
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias_sizes: Any,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    transposed: bool,
+    output_padding: list[int],
+    groups: int,
+    output_mask: list[bool],
+) -> Any:
+    """The gradient of x is a transposed convolution, that of the weight a convolution of x with the gradient."""
+    rank = x.dim() - 2
+    stride, padding, dilation = ([*v] * rank if len(v) == 1 else [*v] for v in (stride, padding, dilation))
+    if transposed or (output_mask[1] and groups != 1):
+        return NotImplemented
+    grad_x = grad_weight = grad_bias = None
+    if output_mask[0]:
+        sizes = zip(x.shape[2:], grad.shape[2:], weight.shape[2:], stride, padding, dilation, strict=True)
+        missing = [have - ((out - 1) * s - 2 * p + d * (k - 1) + 1) for have, out, k, s, p, d in sizes]
+        grad_x = aten.convolution(grad, weight, None, stride, padding, dilation, True, missing, groups)
+    if output_mask[1]:
+        # The batch is the inner dimension of this product, and what was the stride is the distance of its taps.
+        found = aten.convolution(
+            x.transpose(0, 1), grad.transpose(0, 1), None, dilation, padding, stride, False, [0] * rank, 1
+        )
+        for axis, size in enumerate(weight.shape[2:]):
+            found = found.narrow(axis + 2, 0, size)
+        grad_weight = found.transpose(0, 1)
+    if output_mask[2]:
+        grad_bias = grad.sum([0, *range(2, rank + 2)])
+    return grad_x, grad_weight, grad_bias
+
+
+# The file ---------------------------------------------------------------------------------------------------------
+
+
+def write(problem: Problem, options: dict[str, Any]) -> str:
+    """The text of a candidate. Raises `Unsupported`."""
+    from tilewright.teacher.teach import launches, summary
+
+    first = problem.cases[0].backward
+    host, texts = launches(problem, options, None)
+    if host.lowering.seeds:
+        raise Unsupported("random numbers in a problem with gradients")
+    saved = _saved_texts(host, first, texts[first.outputs :])
+    names = _names(host, saved)
+    cotangents = _cotangent_names(first)
+    back, grads = launches(_second(problem, names, [n for n in cotangents if n != "_"]), options, host)
+    function = _function(problem, host, back, texts[: first.outputs], grads, dict(zip(names, saved, strict=True)))
+    host.classes.append(function)
+    back.merge_into(host)
+    doc = f"{summary(problem)}\n\nWritten by Tilewright's offline teacher: {len(host.kernels)} kernel(s)."
+    return host.source(_module_forward(problem, host), doc.replace('"""', "'''") + "\n")

@@ -35,7 +35,7 @@ pub use problem::{
 pub use profile::{Golden, NonFinite, Profile, ProfileError, Rule, Tolerance};
 pub use sanitize::{Deed, Hazard, HazardKind, Party, SanitizeOutcome, SanitizeReport, Stopped};
 pub use screen::{ScreenedFile, Screening};
-pub use tensor::{TensorRef, Value, View, item_name};
+pub use tensor::{TensorRef, Value, View, result_name};
 pub use timing::{
     BaselineKind, BaselineTime, ConfigurationTime, DeviceLimits, DeviceState, Estimate, HostCosts, HostTime,
     LaunchTime, LeastWork, Limit, Timing, Work,

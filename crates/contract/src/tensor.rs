@@ -130,8 +130,8 @@ impl Value {
     /// Every tensor of a call's result with its name: `output`, `output[0]`, `grad x`, as [`crate::ExpectedTensor`] has it.
     pub fn results(&self) -> Vec<(String, &TensorRef)> {
         let mut found = Vec::new();
-        self.collect("output".into(), &mut found);
-        found
+        self.collect(String::new(), &mut found);
+        found.into_iter().map(|(path, tensor)| (result_name(&path), tensor)).collect()
     }
 
     fn collect<'a>(&'a self, path: String, found: &mut Vec<(String, &'a TensorRef)>) {
@@ -144,7 +144,7 @@ impl Value {
             }
             Self::Dict { items } => {
                 for (key, item) in items {
-                    item.collect(item_name(&path, key), found);
+                    item.collect(format!("{path}[{key:?}]"), found);
                 }
             }
             Self::None | Self::Number { .. } | Self::Str { .. } | Self::Torch { .. } => {}
@@ -152,13 +152,13 @@ impl Value {
     }
 }
 
-/// What an item of a dict at some path is called; in the result of a call that gives gradients, `output` and `grad NAME`.
-pub fn item_name(path: &str, key: &str) -> String {
-    match path {
-        "output" if key == OUTPUT => path.into(),
-        "output" if key.starts_with("grad ") => key.into(),
-        _ => format!("{path}[{key:?}]"),
+/// What a place in a call's result is called: `output[0]`; where the call gives gradients too, `output[0]` and `grad NAME`.
+pub fn result_name(path: &str) -> String {
+    if let Some(key) = path.strip_prefix("[\"grad ").and_then(|rest| rest.strip_suffix("\"]")) {
+        // Of a tensor, so that nothing follows.
+        return format!("grad {}", key.replace("\\\"", "\"").replace("\\\\", "\\"));
     }
+    format!("output{}", path.strip_prefix(&format!("[{OUTPUT:?}]")).unwrap_or(path))
 }
 
 #[cfg(test)]

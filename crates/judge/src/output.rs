@@ -1,7 +1,7 @@
 //! The output contract: structure, shape, dtype and aliasing, before any value is compared.
 
 use tilewright_contract::{
-    Buffer, BufferSource, Dtype, Expected, ExpectedTensor, Number, Reason, TensorRef, Value, View, item_name,
+    Buffer, BufferSource, Dtype, Expected, ExpectedTensor, Number, Reason, TensorRef, Value, View, result_name,
 };
 
 /// What the candidate's output breaks of the contract; empty if nothing.
@@ -13,7 +13,7 @@ use tilewright_contract::{
 /// (`expand`), only where the reference's does so.
 pub fn check_output(expected: &Expected, output: &Value, buffers: &[Buffer]) -> Vec<Reason> {
     let mut check = Check { expected, buffers, seen: Vec::new(), reasons: Vec::new() };
-    check.value("output".into(), &expected.output, output);
+    check.value(String::new(), &expected.output, output);
     check.reasons
 }
 
@@ -27,8 +27,9 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn value(&mut self, path: String, want: &Value, got: &Value) {
+        let name = result_name(&path);
         match (want, got) {
-            (Value::Tensor(want), Value::Tensor(got)) => self.tensor(&path, want, got),
+            (Value::Tensor(want), Value::Tensor(got)) => self.tensor(&name, want, got),
             (Value::List { items: want }, Value::List { items: got })
             | (Value::Tuple { items: want }, Value::Tuple { items: got })
                 if want.len() == got.len() =>
@@ -40,20 +41,20 @@ impl Check<'_> {
             (Value::Dict { items: want }, Value::Dict { items: got }) if same_keys(want, got) => {
                 for (key, want) in want {
                     if let Some((_, got)) = got.iter().find(|(other, _)| other == key) {
-                        self.value(item_name(&path, key), want, got);
+                        self.value(format!("{path}[{key:?}]"), want, got);
                     }
                 }
             }
             (Value::Number { value: want_number }, Value::Number { value: got_number }) => {
                 if !same_number(*want_number, *got_number) {
-                    self.structure(&path, want, got);
+                    self.structure(&name, want, got);
                 }
             }
             (Value::Tensor(_), _) | (Value::List { .. } | Value::Tuple { .. } | Value::Dict { .. }, _) => {
-                self.structure(&path, want, got);
+                self.structure(&name, want, got);
             }
             _ if want == got => {}
-            _ => self.structure(&path, want, got),
+            _ => self.structure(&name, want, got),
         }
     }
 

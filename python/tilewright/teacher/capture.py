@@ -13,6 +13,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
 from tilewright.cell import oracle_problem
+from tilewright.cell.gradients import NotDifferentiable
 from tilewright.cell.oracle_problem import Case
 from tilewright.teacher.rewrites import Rewriting
 from tilewright.teacher.sizes import Unsupported
@@ -40,6 +41,8 @@ class Captured:
     """Numbers among the arguments of `forward`, by name."""
     returns: tuple[list[Any], Any] = ((), None)
     """Leaves of the result (None where it is a tensor) and their tree."""
+    backward: Any = None
+    """Where the problem asks for gradients, the second half of a call: see `gradients`."""
 
 
 @dataclass
@@ -57,14 +60,20 @@ def capture(path: str) -> Problem:
     modules = [("default", oracle_problem.load(path, source))]
     for label, changes in oracle_problem.variants(modules[0][1], path):
         modules.append((label, oracle_problem.load(path, source, changes)))
-    cases = []
-    training, names = True, []
-    for label, module in modules:
-        case = oracle_problem.make_case(path, module, label)
-        training = case.training
-        captured, names = trace(case)
-        cases.append(captured)
-    return Problem(path, source, training, cases, names)
+    cases = [oracle_problem.make_case(path, module, label) for label, module in modules]
+    try:
+        for case in cases:
+            case.find_gradients()
+    except NotDifferentiable as error:
+        raise oracle_problem.ProblemError("problem", f"{path}: {error}") from error
+    if cases[0].gradients is not None:
+        from tilewright.teacher import gradients
+
+        captured, names = gradients.trace(cases)
+    else:
+        traced = [trace(case) for case in cases]
+        captured, names = [half for half, _ in traced], traced[-1][1]
+    return Problem(path, source, cases[-1].training, captured, names)
 
 
 def trace(case: Case) -> tuple[Captured, list[str]]:

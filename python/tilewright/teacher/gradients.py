@@ -7,7 +7,6 @@ half is then a graph like that of any other module.
 
 from __future__ import annotations
 
-import ast
 import copy
 import re
 from dataclasses import dataclass, replace
@@ -25,7 +24,15 @@ from torch.utils import _pytree as pytree
 from tilewright.cell import gradients
 from tilewright.cell.oracle_problem import Case
 from tilewright.cell.oracle_values import OUTPUT
-from tilewright.teacher.capture import Captured, Problem, argument_names, bind_numbers, find_tensor, is_fake, named_state
+from tilewright.teacher.capture import (
+    Captured,
+    Problem,
+    argument_names,
+    bind_numbers,
+    find_tensor,
+    is_fake,
+    named_state,
+)
 from tilewright.teacher.host import HostWriter, result_text
 from tilewright.teacher.sizes import Unsupported
 
@@ -41,11 +48,11 @@ class Backward:
 
     graph: Captured
     """From saved tensors and cotangents to gradients."""
-    saved: list[str]
-    """What is saved: names in the joint graph; those of placeholders first, as far as they are."""
-    inputs: list[int]
-    """Which of the saved tensors are inputs of `forward`: their positions, or -1."""
+    saved: list[tuple[str, int]]
+    """What is saved: which `input` or `output` of `forward`, or which `inner` result beside its outputs."""
     spec: gradients.Spec
+    paths: list[str]
+    """How each input of `forward` is found in its arguments: `x`, `xs[0]`."""
     outputs: int
     """Tensors that `forward` returns."""
 
@@ -140,9 +147,6 @@ def _argument_names(model: torch.nn.Module, count: int) -> list[str]:
     return argument_names(plain, count)
 
 
-_KEPT = {"alias", "detach", "lift_fresh_copy", "_unsafe_view"}
-
-
 def _clean(made: Joint) -> None:
     """Take out what does nothing, name placeholders as the partitioner knows them, and refuse what changes tensors."""
     graph = made.graph.graph
@@ -175,8 +179,8 @@ def _undoes_permutation(node: fx.Node) -> bool:
     return [before.args[1][axis] % rank for axis in node.args[1]] == list(range(rank))
 
 
-def trace(cases: list[Case]) -> list[Captured]:
-    """The halves of all cases, which are cut in the same places."""
+def trace(cases: list[Case]) -> tuple[list[Captured], list[str]]:
+    """The halves of all cases, which are cut in the same places, and the names of the arguments of `forward`."""
     joints = [joint(case) for case in cases]
     structures = [[str(node.target) for node in made.graph.graph.nodes] for made in joints]
     if any(structure != structures[0] for structure in structures):
@@ -184,7 +188,8 @@ def trace(cases: list[Case]) -> list[Captured]:
     if any(made.case.gradients != joints[0].case.gradients for made in joints):
         raise Unsupported("the problem's cases have different gradients")
     positions = _saved(joints[0])
-    return [_halves(made, [list(made.graph.graph.nodes)[at] for at in positions]) for made in joints]
+    halves = [_halves(made, [list(made.graph.graph.nodes)[at] for at in positions]) for made in joints]
+    return halves, _argument_names(joints[0].model, len(joints[0].args) - 1)
 
 
 def _saved(made: Joint) -> list[int]:
@@ -195,11 +200,19 @@ def _saved(made: Joint) -> list[int]:
         forward, _ = partitioners.min_cut_rematerialization_partition(given, examples, num_fwd_outputs=made.outputs)
     except Exception as error:
         raise Unsupported(f"the graph cannot be cut: {type(error).__name__}: {str(error)[:200]}") from error
-    names = {node.name for node in forward.graph.output_node().args[0][made.outputs :]}
-    found = [at for at, node in enumerate(made.graph.graph.nodes) if node.name in names]
-    if len(found) != len(names):
+    names = [node.name for node in forward.graph.output_node().args[0][made.outputs :]]
+    nodes = {node.name: node for node in made.graph.graph.nodes}
+    if any(name not in nodes for name in names):
         raise Unsupported("the graph cannot be cut: a name is lost")
-    return found
+    chosen = {_base(nodes[name]) for name in names}
+    return [at for at, node in enumerate(nodes.values()) if node in chosen]
+
+
+def _base(node: fx.Node) -> fx.Node:
+    """What a view looks at: that is saved, and the view is taken again."""
+    while getattr(node.target, "is_view", False):
+        node = node.args[0]
+    return node
 
 
 def _halves(made: Joint, saved: list[fx.Node]) -> Captured:
@@ -208,7 +221,7 @@ def _halves(made: Joint, saved: list[fx.Node]) -> Captured:
     rest = placeholders[len(made.state) :]
     primals, cotangents = rest[: len(made.paths)], rest[len(made.paths) :]
     kept = [node for node in saved if node not in state]
-    inner = [node for node in kept if node not in primals]
+    inner = [node for node in kept if node not in primals and node not in results[: made.outputs]]
     outputs, wanted = results[: made.outputs], results[made.outputs :]
 
     names = _argument_names(made.model, len(made.args) - 1)
@@ -220,8 +233,8 @@ def _halves(made: Joint, saved: list[fx.Node]) -> Captured:
         _part(made, [*state, *primals], [*outputs, *inner]),
         list(made.state),
         made.tied,
-        made.args[:-1],
-        made.paths,
+        [node.meta["val"] for node in primals],
+        [re.sub(r"\W+", "_", path).strip("_") for path in made.paths],
         {},
         numbers,
         given,
@@ -242,9 +255,16 @@ def _halves(made: Joint, saved: list[fx.Node]) -> Captured:
     )
     for half in (forward, backward):
         half.constants = _constants(made, half.graph)
-    inputs = [primals.index(node) if node in primals else -1 for node in kept]
+    places = [
+        ("input", primals.index(node))
+        if node in primals
+        else ("inner", inner.index(node))
+        if node in inner
+        else ("output", outputs.index(node))
+        for node in kept
+    ]
     assert made.case.gradients is not None
-    forward.backward = Backward(backward, [node.name for node in kept], inputs, made.case.gradients, len(outputs))
+    forward.backward = Backward(backward, places, made.case.gradients, made.paths, len(outputs))
     return forward
 
 
@@ -288,8 +308,15 @@ def decompositions() -> dict[Any, Any]:
     table = dict(core_aten_decompositions())
     table |= get_decompositions([aten.native_layer_norm, aten.native_group_norm, aten.nll_loss_forward])
     table[aten.scatter.value] = _scatter_value
+    table[aten._softmax_backward_data.default] = _softmax_backward
     table[aten.convolution_backward.default] = _convolution_backward
     return table
+
+
+def _softmax_backward(grad: torch.Tensor, output: torch.Tensor, dim: int, dtype: torch.dtype) -> torch.Tensor:
+    """Torch's own decomposition multiplies out, and then takes the difference of two large numbers."""
+    grad, output = grad.float(), output.float()
+    return (output * (grad - (grad * output).sum(dim, True))).to(dtype)
 
 
 def _scatter_value(base: torch.Tensor, dim: int, index: torch.Tensor, value: float) -> Any:
@@ -345,16 +372,101 @@ def write(problem: Problem, options: dict[str, Any]) -> str:
     """The text of a candidate. Raises `Unsupported`."""
     from tilewright.teacher.teach import launches, summary
 
-    first = problem.cases[0].backward
+    second: Backward = problem.cases[0].backward
     host, texts = launches(problem, options, None)
-    if host.lowering.seeds:
+    outputs, inner = texts[: second.outputs], texts[second.outputs :]
+    saved = _saved_names(host, second, outputs, inner)
+    cotangents = [f"grad_{'out' if second.outputs == 1 else at}" for at in range(second.outputs)]
+    used = [cotangents[at] for at in second.spec["outputs"]]
+    names = [name for name, _ in saved]
+    cases = [replace(case.backward.graph, tensor_paths=[*names, *used]) for case in problem.cases]
+    back, gradients_of = launches(replace(problem, cases=cases, argument_names=[*names, *used]), options, host)
+    if host.lowering.seeds or back.lowering.seeds:
         raise Unsupported("random numbers in a problem with gradients")
-    saved = _saved_texts(host, first, texts[first.outputs :])
-    names = _names(host, saved)
-    cotangents = _cotangent_names(first)
-    back, grads = launches(_second(problem, names, [n for n in cotangents if n != "_"]), options, host)
-    function = _function(problem, host, back, texts[: first.outputs], grads, dict(zip(names, saved, strict=True)))
-    host.classes.append(function)
-    back.merge_into(host)
+    arguments = _arguments(problem, second)
+    host.classes.append(_function(host, back, arguments, outputs, saved, cotangents, gradients_of))
+    host.libdevice |= back.libdevice
+    host.allocator |= back.allocator
+    given = ", ".join(text for text, _ in arguments)
+    applied = f"{CLASS}.apply(self, {given})"
+    if outputs == [result_text(host.lowering, outputs)]:
+        forward = [f"return {applied}"]
+    else:
+        results = [f"out_{at}" for at in range(second.outputs)]
+        forward = [f"{', '.join(results)}{',' * (len(results) == 1)} = {applied}"]
+        forward += [f"return {result_text(host.lowering, results)}"]
     doc = f"{summary(problem)}\n\nWritten by Tilewright's offline teacher: {len(host.kernels)} kernel(s)."
-    return host.source(_module_forward(problem, host), doc.replace('"""', "'''") + "\n")
+    return host.source(forward, doc.replace('"""', "'''") + "\n")
+
+
+def _saved_names(host: HostWriter, second: Backward, outputs: list[str], inner: list[str]) -> list[tuple[str, str]]:
+    """Of each saved tensor, its name in `backward` and its text in `forward`."""
+    found, taken = [], {"self", "ctx"}
+    inputs = [host.input_name(value) for value in host.lowering.inputs]
+    for kind, at in second.saved:
+        text = {"input": inputs, "inner": inner, "output": outputs}[kind][at]
+        host.used_text(text)
+        match = re.match(r"[A-Za-z_]\w*", text)
+        base = name = match[0] if match else "saved"
+        number = 2
+        while name in taken:
+            name, number = f"{base}_{number}", number + 1
+        taken.add(name)
+        found.append((name, text))
+    return found
+
+
+def _arguments(problem: Problem, second: Backward) -> list[tuple[str, str]]:
+    """What `apply` is given after the module: its text in `ModelNew.forward`, and its name in the function."""
+    first = problem.cases[0]
+    plain = [(name, name) for name in first.input_numbers]
+    tensors = list(zip(second.paths, first.tensor_paths, strict=True))
+    parameters = [(parameter_text(name), "") for name in second.spec["parameters"]]
+    return [*plain, *tensors, *parameters]
+
+
+def parameter_text(name: str) -> str:
+    """Host text of a parameter: `self.blocks[0].weight`."""
+    return "self" + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in name.split("."))
+
+
+def _function(
+    host: HostWriter,
+    back: HostWriter,
+    arguments: list[tuple[str, str]],
+    outputs: list[str],
+    saved: list[tuple[str, str]],
+    cotangents: list[str],
+    gradients_of: list[str],
+) -> str:
+    names = [name for _, name in arguments if name]
+    parameters = ["*parameters"] if any(not name for _, name in arguments) else []
+    *forward, returned = host.forward_lines(", ".join(outputs))
+    numbers = list(host.lowering.cases[0].input_numbers)
+
+    second: Backward = host.lowering.cases[0].backward
+    tensors = [name for _, name in arguments[len(numbers) :] if name]
+    grads = dict(zip((tensors[at] for _, at in second.spec["inputs"]), gradients_of, strict=False))
+    results = ["None"] * (1 + len(numbers)) + [grads.get(name, "None") for name in tensors]
+    results += gradients_of[len(second.spec["inputs"]) :]
+    backward = back.forward_lines(", ".join(results))
+    keeps = [name for name in numbers if any(re.search(rf"\b{name}\b", line) for line in backward)]
+    keeps += ["self"] * any(re.search(r"\bself\b", line) for line in backward)
+
+    lines = [f"class {CLASS}(torch.autograd.Function):", '    """Launches the kernels of both directions."""', ""]
+    lines += ["    @staticmethod", f"    def forward({', '.join(['ctx', 'self', *names, *parameters])}):"]
+    body = [*forward, *(f"ctx.{_kept(name)} = {name}" for name in keeps)]
+    if saved:
+        body.append(f"ctx.save_for_backward({', '.join(text for _, text in saved)})")
+    lines += ["        " + line for line in [*body, returned]]
+    body = [f"{name} = ctx.{_kept(name)}" for name in keeps]
+    if saved:
+        left = ", ".join(name for name, _ in saved)
+        body.append(f"{left if len(saved) > 1 else f'({left},)'} = ctx.saved_tensors")
+    lines += ["", "    @staticmethod", f"    def backward({', '.join(['ctx', *cotangents])}):"]
+    lines += ["        " + line for line in [*body, *backward]]
+    return "\n".join(lines)
+
+
+def _kept(name: str) -> str:
+    return "module" if name == "self" else name

@@ -69,6 +69,8 @@ class HostWriter:
         self.libdevice = False
         self.allocator = False
         self.variables: dict[int, str] = {}
+        self.classes: list[str] = []
+        """Further classes of the file, before `ModelNew`."""
         self.taken: set[str] = (
             {s.name for s in lowering.sizes.values}
             | set(lowering.problem.argument_names)
@@ -179,7 +181,9 @@ class HostWriter:
             parts += ["", body.replace("{name}", name, 1), ""]
         if self.allocator:
             parts += ["", ALLOCATOR, ""]
-        parts += ["", model_source(problem, self.lowering, forward)]
+        for text in self.classes:
+            parts += ["", text, ""]
+        parts += ["", model_source(problem, self.lowering, forward, "\n".join([*self.classes, *forward]))]
         return "\n".join(parts).rstrip() + "\n"
 
     def imports(self) -> list[str]:
@@ -329,7 +333,7 @@ def kept_definitions(tree: ast.Module) -> list[ast.stmt]:
         if (
             name in seen
             or name not in named
-            or name in ("get_inputs", "get_init_inputs", "CASES", "CONTROLS", "TRAINING")
+            or name in ("get_inputs", "get_init_inputs", "CASES", "CONTROLS", "GRADIENTS", "TRAINING")
         ):
             return
         seen.add(name)
@@ -379,19 +383,19 @@ def without_docstring(function: ast.FunctionDef) -> ast.FunctionDef:
     return function
 
 
-def model_source(problem: Problem, lowering: Lowering, forward: list[str]) -> str:
-    """`ModelNew` and the classes that its constructor needs."""
+def model_source(problem: Problem, lowering: Lowering, forward: list[str], used: str) -> str:
+    """`ModelNew` and the classes that its constructor needs; `used` is all text that asks for its attributes."""
     tree = ast.parse(problem.source)
     parts = []
     for node in kept_definitions(tree):
         if isinstance(node, ast.ClassDef) and node.name == "Model":
-            parts.append(new_class(node, tree, lowering, forward))
+            parts.append(new_class(node, tree, lowering, forward, used))
         else:
             parts.append(ast.unparse(ast.fix_missing_locations(node)))
     return "\n\n\n".join(parts)
 
 
-def new_class(node: ast.ClassDef, tree: ast.Module, lowering: Lowering, forward: list[str]) -> str:
+def new_class(node: ast.ClassDef, tree: ast.Module, lowering: Lowering, forward: list[str], used: str) -> str:
     original = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Model")
     signature = next((m for m in original.body if isinstance(m, ast.FunctionDef) and m.name == "forward"), None)
     names = lowering.problem.argument_names
@@ -403,7 +407,7 @@ def new_class(node: ast.ClassDef, tree: ast.Module, lowering: Lowering, forward:
     text = re.sub(r"^class Model\b", "class ModelNew", text, count=1, flags=re.M)
     text = re.sub(r"super\(Model, self\)", "super()", text)
     lines = [line for line in text.splitlines() if line != "    pass"]
-    lines += attribute_lines(node, lowering, "\n".join(forward), lines)
+    lines += attribute_lines(node, lowering, used, lines)
     lines += ["", f"    def forward({arguments}):"]
     lines += ["        " + line for line in forward]
     return "\n".join(lines)

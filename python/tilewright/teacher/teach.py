@@ -27,6 +27,10 @@ class Taught:
 
 def write(problem: Problem, options: dict[str, Any]) -> str:
     """The text of a candidate. Raises `Unsupported` with the reason if there is none."""
+    if problem.cases[0].backward is not None:
+        from tilewright.teacher import gradients
+
+        return gradients.write(problem, options)
     try:
         return write_paths(problem, options, paths(problem))
     except Unsupported:
@@ -87,6 +91,16 @@ def apart(problem: Problem) -> list[tuple[str, Problem]]:
 
 def write_path(problem: Problem, options: dict[str, Any], before: HostWriter | None) -> tuple[HostWriter, list[str]]:
     """One path through `forward`: its lines, with the kernels added to those of the paths before."""
+    host, texts = launches(problem, options, before)
+    lines = host.forward_lines(result_text(host.lowering, texts))
+    if before:
+        host.libdevice |= before.libdevice
+        host.allocator |= before.allocator
+    return host, lines
+
+
+def launches(problem: Problem, options: dict[str, Any], before: HostWriter | None) -> tuple[HostWriter, list[str]]:
+    """All launches of one path, and the texts of its results."""
     lowering = Lowering(problem, options)
     try:
         results = lowering.run()
@@ -101,12 +115,7 @@ def write_path(problem: Problem, options: dict[str, Any], before: HostWriter | N
     for group in groups:
         for launch in emit(group, lowering.sizes, options):
             host.call(launch)
-    texts = [output_text(host, value, shape) for value, shape in outputs]
-    lines = host.forward_lines(result_text(lowering, texts))
-    if before:
-        host.libdevice |= before.libdevice
-        host.allocator |= before.allocator
-    return host, lines
+    return host, [output_text(host, value, shape) for value, shape in outputs]
 
 
 def summary(problem: Problem) -> str:

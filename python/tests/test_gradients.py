@@ -183,6 +183,24 @@ def test_what_torch_s_engine_refuses_is_the_file_s_exception(backward: str, word
     assert answer["error"]["kind"] == "exception" and words in answer["error"]["message"], answer
 
 
+def test_arguments_that_are_no_tensors_have_no_gradients() -> None:
+    model = torch.nn.Module()
+    model.weight = torch.nn.Parameter(torch.ones(100))
+    body = FUNCTION.format(
+        backward="return None, run(grad), None, None, run(weight), None",
+        forward="return Scale.apply(self, x, 3, torch.zeros(100, device=x.device), self.weight, None)",
+    ).replace("forward(ctx, x, weight)", "forward(ctx, module, x, number, other, weight, nothing)")
+    spec = {"inputs": [["x", 0]], "parameters": ["weight"], "outputs": [0]}
+    signature = signature_of([torch.empty(100), [torch.empty(100)]], model=model, gradients=spec)
+    found = first(traced(HEAD + body, signature))
+    sources = [
+        found["buffers"][s["args"][0]["buffer"]]["source"]["kind"] for s in found["steps"] if s["op"] == "launch"
+    ]
+    assert sources == ["input", "input", "state"], found
+    items = dict(found["output"]["items"])
+    assert items["grad x"]["buffer"] != items["grad weight"]["buffer"]
+
+
 def test_an_output_that_nothing_depends_on_has_a_gradient_of_zeros_unless_the_file_wants_none() -> None:
     two = "return run(x), run(x)"
     for setting, zeros in (("", 1), ("ctx.set_materialize_grads(False)\n        ", 0)):

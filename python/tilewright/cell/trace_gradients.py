@@ -164,22 +164,24 @@ class Walk:
         return [(edge, _fitted(node, at, got[at], edge[0]._input_metadata[edge[1]])) for at, edge in edges]
 
     def _answer(self, node: Any, grads: dict[int, torch.Tensor]) -> tuple[Any, ...]:
-        """What a node returns, one gradient for each argument at least."""
+        """What a node returns, one gradient for each of its edges."""
         values = [grads.get(at) for at in range(len(node._input_metadata))]
-        if isinstance(node, BackwardCFunction):
-            self._session.deriving = ""
-            values = [self._zeros(node, at) if value is None else value for at, value in enumerate(values)]
-            got = node.apply(*values)
-        else:
+        if not isinstance(node, BackwardCFunction):
             self._session.deriving = f"in {node.name()}, the backward pass of what forward does with torch"
             got = node(*values)
+            return got if isinstance(got, tuple) else (got,)
+        self._session.deriving = ""
+        got = node.apply(*(self._zeros(node, at) if value is None else value for at, value in enumerate(values)))
         got = got if isinstance(got, tuple) else (got,)
-        count = len(node.next_functions)
+        # Of all arguments, which need not be tensors; only tensors have edges.
+        needed = [at for at, need in enumerate(node.needs_input_grad) if need]
+        count = len(node.needs_input_grad)
         if len(got) < count or any(extra is not None for extra in got[count:]):
             raise RuntimeError(
                 f"function {node.name()} returned {len(got)} gradients for the {count} arguments of forward"
             )
-        return got
+        own = iter(got[at] for at in needed)
+        return tuple(None if following is None else next(own) for following, _ in node.next_functions)
 
     def _zeros(self, node: Any, at: int) -> torch.Tensor | None:
         """What a backward gets for an output that nothing depends on."""

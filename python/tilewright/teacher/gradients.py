@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import re
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -182,14 +183,25 @@ def _undoes_permutation(node: fx.Node) -> bool:
 def trace(cases: list[Case]) -> tuple[list[Captured], list[str]]:
     """The halves of all cases, which are cut in the same places, and the names of the arguments of `forward`."""
     joints = [joint(case) for case in cases]
-    structures = [[str(node.target) for node in made.graph.graph.nodes] for made in joints]
-    if any(structure != structures[0] for structure in structures):
-        raise Unsupported("the problem's cases take different paths through forward and its backward pass")
+    joints = [joints[0], *(made for made in joints[1:] if _alike(made, joints[0]))]
     if any(made.case.gradients != joints[0].case.gradients for made in joints):
         raise Unsupported("the problem's cases have different gradients")
     positions = _saved(joints[0])
     halves = [_halves(made, [list(made.graph.graph.nodes)[at] for at in positions]) for made in joints]
     return halves, _argument_names(joints[0].model, len(joints[0].args) - 1)
+
+
+def _alike(made: Joint, first: Joint) -> bool:
+    """Whether a case has the same graph. Torch's derivatives of products ask for strides, which say nothing where an
+    extent is one: such a case is left to the formulas of the others."""
+    if all(
+        str(getattr(a, "target", None)) == str(getattr(b, "target", None))
+        for a, b in zip_longest(made.graph.graph.nodes, first.graph.graph.nodes)
+    ):
+        return True
+    if any(1 in tensor.shape for tensor in (*made.tensors, *made.state.values())):
+        return False
+    raise Unsupported("the problem's cases take different paths through forward and its backward pass")
 
 
 def _saved(made: Joint) -> list[int]:

@@ -1,5 +1,8 @@
 //! A problem's data under one rule for its weights, and whoever holds them.
 
+#[cfg(test)]
+mod tests;
+
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;

@@ -131,7 +131,7 @@ impl Verifier {
 
     /// Verifies again where the process that holds the problem's data ended meanwhile, with what is to be noted: it was no
     /// candidate's fault, and its data can be made anew.
-    fn outliving(&self, problem: &Problem, verify: impl Fn(&[String]) -> Verdict) -> Verdict {
+    pub(crate) fn outliving(&self, problem: &Problem, verify: impl Fn(&[String]) -> Verdict) -> Verdict {
         let mut notes = Vec::new();
         loop {
             let verdict = verify(&notes);

@@ -1,0 +1,213 @@
+//! Processes that hold a problem's data and end, with something in their place.
+
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tilewright_cell::{CellError, Job, Layers, Outcome};
+use tilewright_contract::Verdict;
+use tilewright_stage::{Cache, Runner, Stage, StageOptions};
+
+use super::*;
+use crate::draft::Draft;
+use crate::options::{Mode, Options};
+use crate::problem::Problem;
+use crate::target::{Device, parse_arch};
+
+/// Processes that hold no more than the number of their start.
+#[derive(Default)]
+struct Holders {
+    started: AtomicUsize,
+    /// Of those, how many end before they answer.
+    stillborn: AtomicUsize,
+    connections: Mutex<Vec<UnixStream>>,
+}
+
+impl Holders {
+    fn kill_all(&self) {
+        for connection in self.connections.lock().unwrap().drain(..) {
+            connection.shutdown(std::net::Shutdown::Both).unwrap();
+        }
+    }
+
+    fn started(&self) -> usize {
+        self.started.load(Ordering::SeqCst)
+    }
+}
+
+impl Runner for Holders {
+    fn run(&self, job: &Job) -> Result<Outcome, CellError> {
+        let number = self.started.fetch_add(1, Ordering::SeqCst);
+        let (stream, _) = UnixListener::bind(job.request["socket"].as_str().unwrap()).unwrap().accept().unwrap();
+        self.connections.lock().unwrap().push(stream.try_clone().unwrap());
+        if self.stillborn.load(Ordering::SeqCst) == 0 {
+            hold(stream, number as u8);
+        } else {
+            self.stillborn.fetch_sub(1, Ordering::SeqCst);
+            self.connections.lock().unwrap().pop();
+        }
+        Ok(Outcome {
+            response: Ok(json!({})),
+            output: String::new(),
+            output_bytes: 0,
+            seconds: 0.0,
+            max_rss_kb: 0,
+            cpu_seconds: 0.0,
+            layers: Layers::default(),
+        })
+    }
+
+    fn versions(&self) -> (String, String) {
+        ("2".into(), "3".into())
+    }
+}
+
+/// Says that the data are made, and answers until the connection is closed.
+fn hold(mut stream: UnixStream, number: u8) {
+    let data = json!({
+        "schema": "tilewright.oracle/1", "no_float64": null, "stochastic": false, "defect": null, "cases": [], "notes": [],
+    });
+    let send = |stream: &mut UnixStream, answer: &Value| {
+        let text = serde_json::to_vec(answer).unwrap();
+        stream.write_all(&(text.len() as u32).to_le_bytes()).unwrap();
+        stream.write_all(&text).unwrap();
+    };
+    send(&mut stream, &data);
+    let mut length = [0; 4];
+    while stream.read_exact(&mut length).is_ok() {
+        let mut question = vec![0; u32::from_le_bytes(length) as usize];
+        stream.read_exact(&mut question).unwrap();
+        let question: Value = serde_json::from_slice(&question).unwrap();
+        let nbytes = question["read"]["nbytes"].as_u64().unwrap();
+        send(&mut stream, &json!({"nbytes": nbytes}));
+        stream.write_all(&vec![number; nbytes as usize]).unwrap();
+    }
+}
+
+struct Bench {
+    holders: Arc<Holders>,
+    verifier: Verifier,
+    problem: Problem,
+    _folder: tempfile::TempDir,
+}
+
+impl Bench {
+    /// A problem that is loaded, for as many GPUs.
+    fn new(gpus: &[usize]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let holders = Arc::<Holders>::default();
+        let options = Options {
+            device: Device::Cuda(gpus[0]),
+            target: parse_arch("sm_90").unwrap(),
+            profiles: vec![tilewright_judge::profile(tilewright_judge::DEFAULT_PROFILE).unwrap().unwrap()],
+            trials: 1,
+            seed: 1,
+            mode: Mode::Replay,
+            timing: None,
+            timeout: Duration::from_secs(60),
+            strict: false,
+            keep: None,
+            confirm: 0.0,
+        };
+        let cache = Cache::open(folder.path().join("cache")).unwrap();
+        let stage = Stage::new(holders.clone(), cache, StageOptions::default());
+        let verifier = Verifier::new(stage, options).with_gpus(gpus);
+        let path = folder.path().join("p.py");
+        std::fs::write(&path, "").unwrap();
+        let problem = verifier.load(&path);
+        Self { holders, verifier, problem, _folder: folder }
+    }
+
+    /// Ends all processes that hold data, and waits until that is known.
+    fn kill(&self) {
+        self.holders.kill_all();
+        while !self.set().is_lost(&self.verifier.lanes) {
+            std::thread::yield_now();
+        }
+    }
+
+    fn set(&self) -> &OracleSet {
+        self.problem.oracle.as_ref().unwrap()
+    }
+
+    fn finish(&self, outcome: Result<(), Stop>) -> Verdict {
+        Draft::new(&self.verifier.options, self.problem.id.clone(), self.problem.id.clone()).finish(outcome)
+    }
+}
+
+/// A blob of its own for each place.
+fn blob(offset: u64) -> Blob {
+    Blob { offset, nbytes: 3 }
+}
+
+#[test]
+fn data_are_made_anew_by_whoever_needs_them_first() {
+    let bench = Bench::new(&[0, 1]);
+    let (set, verifier) = (bench.set(), &bench.verifier);
+    let held = || verifier.lanes.iter().map(|lane| set.hold(verifier, lane).unwrap().unwrap()).collect::<Vec<_>>();
+    let before = held();
+    assert_eq!(bench.holders.started(), 2);
+    assert_eq!(set.bytes(blob(0)).unwrap(), [0; 3]);
+
+    bench.holders.kill_all();
+    assert!(set.bytes(blob(64)).is_err());
+    assert!(set.is_lost(&verifier.lanes));
+    // Many come at once: it is done once for each GPU.
+    std::thread::scope(|threads| {
+        for _ in 0..4 {
+            threads.spawn(held);
+        }
+    });
+    assert_eq!(bench.holders.started(), 4);
+    assert!(!set.is_lost(&verifier.lanes));
+    // Whoever had it has it again.
+    assert!(before.iter().zip(held()).all(|(before, after)| Arc::ptr_eq(before, &after)));
+    assert!(matches!(set.bytes(blob(64)).unwrap(), [2 | 3, ..]));
+}
+
+#[test]
+fn a_process_that_ends_while_it_makes_data_is_started_again_and_not_for_ever() {
+    let bench = Bench::new(&[0]);
+    bench.kill();
+    bench.holders.stillborn.store(2, Ordering::SeqCst);
+    assert!(bench.problem.revive(&bench.verifier).is_ok());
+    assert_eq!(bench.holders.started(), 4);
+
+    bench.kill();
+    bench.holders.stillborn.store(100, Ordering::SeqCst);
+    assert!(matches!(bench.problem.revive(&bench.verifier), Err(StageError::Lost(_))));
+    assert_eq!(bench.holders.started(), 7);
+}
+
+#[test]
+fn candidates_are_verified_again_where_the_data_went_and_only_there() {
+    let bench = Bench::new(&[0]);
+    let verify = |outcomes: &dyn Fn(usize) -> (bool, Result<(), Stop>)| {
+        let times = AtomicUsize::new(0);
+        let verdict = bench.verifier.outliving(&bench.problem, |notes| {
+            let (kill, outcome) = outcomes(times.fetch_add(1, Ordering::SeqCst));
+            assert_eq!(notes.len() + 1, times.load(Ordering::SeqCst));
+            if kill {
+                bench.kill();
+            }
+            bench.finish(outcome)
+        });
+        (verdict.verdict, times.into_inner())
+    };
+    let trouble = || Err(Stop::infrastructure("for the test"));
+    let wrong = || Err(Stop::new(VerdictKind::Incorrect, "values", "for the test"));
+    // Lost twice, then whatever it is.
+    assert_eq!(verify(&|time| (time < 2, trouble())), (VerdictKind::Infrastructure, 3));
+    assert_eq!(verify(&|time| (time < 2, if time < 2 { trouble() } else { Ok(()) })), (VerdictKind::Accepted, 3));
+    // Accepted, but perhaps without a baseline.
+    assert_eq!(verify(&|time| (time == 0, Ok(()))), (VerdictKind::Accepted, 2));
+    // What it says of the candidate stands.
+    assert_eq!(verify(&|time| (time == 0, wrong())), (VerdictKind::Incorrect, 1));
+    bench.problem.revive(&bench.verifier).unwrap();
+    assert_eq!(verify(&|_| (false, trouble())), (VerdictKind::Infrastructure, 1));
+
+    bench.holders.stillborn.store(100, Ordering::SeqCst);
+    assert_eq!(verify(&|_| (true, trouble())), (VerdictKind::Infrastructure, 1));
+}

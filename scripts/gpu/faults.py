@@ -1,11 +1,12 @@
 """Faults on this machine's GPU: who is at fault gets the blame, nobody else does, and the GPU computes on.
 
-    python3 scripts/gpu/faults.py BINARY [--kills 50] [--jobs 1 2] [--skip raw|culprits|kills ...] [--json FILE]
+    python3 scripts/gpu/faults.py BINARY [--kills 50] [--holders 10] [--jobs 1 2] [--skip PART ...] [--json FILE]
 
 raw       an executor is given kernels that no candidate gets past the screen (a trap, an illegal instruction) and the
           plainer faults, while another executor computes; each answer, and how soon a new executor computes again
 culprits  a batch of candidates that fault, hang or take all memory, an honest one after each, timed
-kills     a batch of honest candidates while its executor processes are killed at random moments
+kills     a batch of honest candidates while its executor processes, and those that hold the problem's data, are killed
+          at random moments
 
 Prints Markdown; exit status 1 where an answer is wrong.
 """
@@ -288,37 +289,56 @@ def culprits(binary: str, at_a_time: list[int]) -> list[dict[str, Any]]:
     return rows
 
 
-def executors(parent: int) -> list[int]:
-    """Executor processes that this process has started."""
-    found = []
+def processes() -> dict[int, tuple[int, bytes]]:
+    """All processes: the parent, and the command line."""
+    found = {}
     for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        with contextlib.suppress(OSError):
-            command = (entry / "cmdline").read_bytes().split(b"\0")
-            after = (entry / "stat").read_text().rpartition(")")[2].split()
-            if int(after[1]) == parent and b"executor" in command:
-                found.append(int(entry.name))
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                after = (entry / "stat").read_text().rpartition(")")[2].split()
+                found[int(entry.name)] = (int(after[1]), (entry / "cmdline").read_bytes())
     return found
 
 
-def kills(binary: str, count: int, candidates: int = 60) -> list[dict[str, Any]]:
-    """Honest candidates while executors are killed."""
+def below(ancestor: int) -> tuple[list[int], list[int]]:
+    """Executors among the descendants of a process, and the Python processes that use a GPU: those that hold data."""
+    known, executors, holders = processes(), [], []
+    for pid, (parent, command) in known.items():
+        above = parent
+        while above in known and above != ancestor:
+            above = known[above][0]
+        if above != ancestor:
+            continue
+        if b"executor" in command.split(b"\0"):
+            executors.append(pid)
+        elif b"tilewright.cell" in command:
+            with contextlib.suppress(OSError):
+                if "/dev/nvidiactl" in {os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir()}:
+                    holders.append(pid)
+    return executors, holders
+
+
+def kills(binary: str, executors: int, holders: int, candidates: int) -> list[dict[str, Any]]:
+    """Honest candidates while processes of ours are killed."""
     rng = random.Random(1)
+    order = ["executor"] * executors + ["holder"] * holders
+    rng.shuffle(order)
     with tempfile.TemporaryDirectory() as folder:
         for number in range(candidates):
             (Path(folder) / f"honest{number:03}.py").write_text(HONEST.read_text() + f"# {number}\n")
         start = time.monotonic()
         process = verify(binary, Path(folder), "--jobs", "4")
-        killed: list[float] = []
+        killed: Counter[str] = Counter()
 
         def kill() -> None:
-            while process.poll() is None and len(killed) < count:
-                time.sleep(rng.uniform(0.1, 1.5))
-                for pid in executors(process.pid)[:1]:
+            while process.poll() is None and order:
+                # Often within a candidate, never all of its tries.
+                time.sleep(rng.uniform(0.1, 1.0))
+                victims = dict(zip(("executor", "holder"), below(process.pid), strict=True))[order[-1]]
+                if victims:
                     with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-                        killed.append(time.monotonic() - start)
+                        os.kill(rng.choice(victims), signal.SIGKILL)
+                        killed[order.pop()] += 1
 
         thread = threading.Thread(target=kill)
         thread.start()
@@ -327,15 +347,17 @@ def kills(binary: str, count: int, candidates: int = 60) -> list[dict[str, Any]]
         seconds = time.monotonic() - start
     kinds = Counter(verdict["verdict"] for verdict in found.values())
     right = kinds["accepted"] == candidates == len(found)
-    timed = sum(verdict.get("timing") is not None for verdict in found.values())
+    timed = sum(bool((verdict.get("timing") or {}).get("baselines")) for verdict in found.values())
+    again = sum(any("again" in note for note in verdict.get("notes") or []) for verdict in found.values())
     print(
-        f"\n{candidates} honest candidates, executors killed {len(killed)} times in {seconds:.1f} s: {dict(kinds)}, ",
-        end="",
+        f"\n{candidates} honest candidates in {seconds:.1f} s, killed: {killed['executor']} executors, "
+        f"{killed['holder']} processes that hold data: {dict(kinds)}, {candidates - len(found)} lost, "
+        f"{timed} timed beside the reference, "
+        f"{again} done again{'' if right else ' **wrong**'}"
     )
-    print(f"{timed} timed{'' if right else ' **wrong**'}")
     for verdict in [v for v in found.values() if v["verdict"] != "accepted"][:5]:
         print("-", told(verdict))
-    return [{"name": "kills", "killed": len(killed), "verdicts": kinds, "right": right, "seconds": seconds}]
+    return [{"name": "kills", "killed": killed, "verdicts": kinds, "right": right, "timed": timed, "seconds": seconds}]
 
 
 def main() -> int:
@@ -343,7 +365,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("binary")
     parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--candidates", type=int, default=60)
+    parser.add_argument("--holders", type=int, default=10)
+    parser.add_argument("--candidates", type=int, default=120)
     parser.add_argument("--jobs", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--skip", nargs="*", default=[])
     parser.add_argument("--json", type=Path)
@@ -351,7 +374,7 @@ def main() -> int:
     parts = {
         "raw": lambda: raw(options.binary),
         "culprits": lambda: culprits(options.binary, options.jobs),
-        "kills": lambda: kills(options.binary, options.kills, options.candidates),
+        "kills": lambda: kills(options.binary, options.kills, options.holders, options.candidates),
     }
     rows = []
     for name, part in parts.items():

@@ -11,6 +11,7 @@ import argparse
 import collections
 import json
 import os
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -36,6 +37,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         if answer is None:
             break
         moment, body = answer
+        print(f"{at}: {moment - start:.3f} s", file=sys.stderr, flush=True)
         first = first or moment - begun
         if at < WARM_UP:
             continue
@@ -92,6 +94,7 @@ def main() -> None:
     print("stages, p50 (p99) s:", ", ".join(stages))
     if not found["p50"]:
         print(found["log"])
+    sys.stdout.flush()
     if options.out:
         options.out.write_text(json.dumps(found) + "\n")
 

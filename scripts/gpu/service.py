@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import json
 import os
 import queue
@@ -24,8 +25,14 @@ ENDED = threading.Event()
 
 def end_on_signal() -> None:
     """Have SIGTERM end the waiting for answers, not the program."""
-    # Not by an exception: it could come while the queue of answers holds its lock.
-    signal.signal(signal.SIGTERM, lambda *_: ENDED.set())
+
+    def end(*_: object) -> None:
+        # Not by an exception: it could come while the queue of answers holds its lock.
+        ENDED.set()
+        # Who hangs all the same says where.
+        faulthandler.dump_traceback_later(5.0)
+
+    signal.signal(signal.SIGTERM, end)
 
 
 class Service:

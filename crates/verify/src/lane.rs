@@ -11,9 +11,9 @@ use tilewright_stage::{Permit, Permits};
 
 use crate::floor::{Floor, Place};
 
-/// Those that may use a GPU side by side. A process that starts to use it takes locks of the driver, so that many at a time
-/// take longer than in turns.
-pub(crate) const LOADS: u32 = 4;
+/// Problems that are loaded on a GPU at a time, at most. A process that starts to use it takes locks of the driver, so that
+/// many at a time take longer than in turns.
+const LOADS: u32 = 8;
 
 /// Executor processes of a GPU: while one candidate is timed, others have what they will be timed on ready, and replays
 /// keep each other's host busy. Each has a context of its own on the GPU, which takes memory.
@@ -32,6 +32,8 @@ pub(crate) struct Lane {
     /// Those that nobody has, the one that was used last at the end.
     free: Mutex<Vec<usize>>,
     room: Permits,
+    /// For those who load problems.
+    loads: Permits,
     floor: Floor,
     /// Candidates that have a place here.
     queue: AtomicUsize,
@@ -61,7 +63,8 @@ impl Lane {
             executors: (0..EXECUTORS).map(|_| Mutex::new(CudaDevice::new(ordinal))).collect(),
             free: Mutex::new((0..EXECUTORS).rev().collect()),
             room: Permits::new(EXECUTORS as u64),
-            floor: Floor::new(LOADS),
+            loads: Permits::new(loads().into()),
+            floor: Floor::new(loads() + EXECUTORS as u32),
             queue: AtomicUsize::new(0),
             limits: Mutex::new(None),
         }
@@ -80,11 +83,19 @@ impl Lane {
         Slot { lane: self, index, _room: room }
     }
 
-    /// Does some work on the GPU that others may do theirs beside, but no candidate has its turn meanwhile.
+    /// Loads something, or runs a file: replays and others' loads go on beside it, but no candidate has its turn meanwhile.
     pub(crate) fn beside<T>(&self, work: impl FnOnce() -> T) -> T {
+        // Not the other way round: who waits for a permit would keep a place that replays could have.
+        let _load = self.loads.take(1);
         let _place = self.floor.beside();
         work()
     }
+}
+
+/// Problems that are loaded at a time: each keeps about two cores busy.
+pub(crate) fn loads() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    (cores / 2).clamp(1, LOADS)
 }
 
 impl fmt::Display for Lane {

@@ -9,7 +9,7 @@ use tilewright_stage::{ChangeRule, Controls, DataFile, OracleRequest, Resident, 
 
 use crate::controls::free_passes;
 use crate::draft::Stop;
-use crate::lane::{LOADS, Lane};
+use crate::lane::{Lane, loads};
 use crate::options::Options;
 use crate::oracle::OracleSet;
 use crate::pipeline::Verifier;
@@ -206,7 +206,7 @@ fn problem_stop(error: StageError) -> Stop {
 /// threads spin while they wait, so that more of them than cores get nowhere.
 fn threads(lanes: &[Lane]) -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    if lanes.is_empty() { cores } else { (cores / LOADS).max(1) }
+    if lanes.is_empty() { cores } else { (cores / loads()).max(1) }
 }
 
 /// The reference runs where the candidate runs.

@@ -5,8 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tilewright_contract::{Buffer, BufferSource, Value};
+
 use super::*;
 use crate::program::Program;
+use crate::run::Source;
 use crate::wire::{Content, Start};
 
 /// Names the folder with the script, one word a line, each taken by one request of whatever process; none left: `ok`.
@@ -25,6 +28,18 @@ fn fake_executor() {
         let word = if matches!(request, Request::Probe) { "healthy".into() } else { next_word(folder) };
         let failed =
             |code: &str| Response::Failed(Failure { code: code.into(), what: "a launch".into(), line: Some(7) });
+        if let ("ok", Request::RunAll { starts, read_back, .. }) = (word.as_str(), &request) {
+            // What each run starts from, in the place of what it leaves.
+            let left = starts.iter().flat_map(|start| read_back.iter().map(|&at| start.contents[at]));
+            let left = left.map(|content| match content {
+                Some(Content::Blob(blob)) => blobs[blob].clone(),
+                other => format!("{other:?}").into_bytes(),
+            });
+            let loan = Loan { handle: vec![7], nbytes: 1 << 21, spans: vec![(4096, 8), (8448, 2)] };
+            let response = Response::RanAll { guard: None, loan, pitch: 16384, spent: Vec::new() };
+            send(&mut socket, &response, &left.collect::<Vec<_>>()).unwrap();
+            continue;
+        }
         let response = match word.as_str() {
             "healthy" => Response::Healthy,
             "die" => std::process::exit(9),
@@ -128,6 +143,40 @@ fn who_needs_what_was_kept_begins_anew() {
     let request = Request::RunAll { program, starts, handles: Vec::new(), read_back: Vec::new() };
     assert_eq!(device.exchange(&request, &[], None).unwrap_err().kind, FaultKind::Lost);
     assert_eq!(ask(&mut device, 2, 60), Ok(None));
+}
+
+/// Runs that are asked for together have places of their own, name each allocation once, and send equal bytes once.
+#[test]
+fn each_of_several_runs_has_its_place() {
+    let buffer = |nbytes, source| Buffer { nbytes, source };
+    let plan = Plan {
+        schema: Plan::SCHEMA.into(),
+        buffers: vec![
+            buffer(8, BufferSource::Input { index: 0 }),
+            buffer(2, BufferSource::Constant { path: "table".into() }),
+        ],
+        kernels: Vec::new(),
+        steps: Vec::new(),
+        output: Value::None,
+        choices: Vec::new(),
+        findings: Vec::new(),
+    };
+    let run = |handle: u8, offset: u64, table: [u8; 2]| SharedRun {
+        contents: vec![Some(Source::Mapped { handle: 0, offset }), Some(Source::Bytes(table.to_vec()))],
+        handles: vec![vec![handle]],
+        poison: 0,
+        seed: 0,
+        deadline: None,
+    };
+    let (mut device, _) = device(&["die"]);
+    let runs = [run(1, 256, [4, 5]), run(2, 0, [4, 5]), run(1, 512, [6, 7])];
+    let loans = device.run_all(&plan, (&[], &[]), &runs, &[1, 0]).unwrap();
+    assert_eq!((loans.handle, loans.nbytes), (vec![7], 1 << 21));
+    let places = |at: u64| vec![(4096 + at * 16384, 8), (8448 + at * 16384, 2)];
+    assert_eq!(loans.runs, [places(0), places(1), places(2)]);
+    let mapped = |handle: usize, offset: u64| format!("{:?}", Some(Content::Mapped { handle, offset })).into_bytes();
+    let read = [vec![vec![4, 5], mapped(0, 256)], vec![vec![4, 5], mapped(1, 0)], vec![vec![6, 7], mapped(0, 512)]];
+    assert_eq!(loans.read, read);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
-use tilewright_contract::{Certificate, Fault, Mark, Reason, Verdict, VerdictKind};
+use tilewright_contract::{Certificate, Fault, Mark, Reason, Timing, Verdict, VerdictKind};
 
 use crate::error::BenchError;
 use crate::log::{Imported, Key, Known, Listed, Mean, file_of, key, read};
@@ -17,6 +17,8 @@ pub struct Run {
     /// Where problems and samples came from.
     pub suite: String,
     pub samples: String,
+    /// All that samples came from, in order: one, but for a folder that was used for several.
+    pub sources: Vec<String>,
     pub problems: Vec<RunProblem>,
     /// Versions of the GPU's driver that verdicts name.
     pub drivers: BTreeSet<String>,
@@ -51,6 +53,8 @@ pub struct Outcome {
     pub device_us: Option<f64>,
     /// Of what the device could do at best.
     pub fraction: Option<f64>,
+    /// It took less time than the reference's own operations take on this device at best.
+    pub outran: bool,
     /// The deciding reason.
     pub reason: Option<Reason>,
 }
@@ -70,6 +74,16 @@ impl Outcome {
     }
 }
 
+impl RunProblem {
+    /// Whether a right answer needs fewer operations than the reference is written with, as an answer has shown: its
+    /// speedup tells of algebra, not of kernels. Where a lower precision passes, that may be all there is to it.
+    pub(crate) fn collapsible(&self, at: usize, profile: &str) -> bool {
+        let blind = self.marks.get(profile).is_some_and(|(mark, _)| *mark == Mark::PrecisionBlind);
+        let shown = |outcome: &Outcome| outcome.outran && outcome.passes.get(at) == Some(&true);
+        !blind && self.outcomes.iter().any(shown)
+    }
+}
+
 impl Run {
     /// Reads logs of one run, which may have been made on several machines: folders or files.
     ///
@@ -78,7 +92,7 @@ impl Run {
     pub fn read(paths: &[PathBuf]) -> Result<Self, BenchError> {
         let mut gathered = Gathered::default();
         let mut setting: Option<Setting> = None;
-        let (mut suite, mut samples) = (String::new(), String::new());
+        let (mut suite, mut samples, mut sources) = (String::new(), String::new(), Vec::new());
         for path in paths {
             let mut known = Known::default();
             let profiles = |known: &Known, setting: &Option<Setting>| {
@@ -98,6 +112,9 @@ impl Run {
             };
             let first = setting.get_or_insert_with(|| manifest.setting.clone());
             for manifest in &known.manifests {
+                if !sources.contains(&manifest.samples) {
+                    sources.push(manifest.samples.clone());
+                }
                 let differences = first.differences(&manifest.setting);
                 if !differences.is_empty() {
                     let (name, what) = (file.display(), list(&differences));
@@ -112,7 +129,11 @@ impl Run {
         let setting = setting.ok_or_else(|| BenchError::usage("no run is given"))?;
         let drivers = std::mem::take(&mut gathered.drivers);
         let problems = gathered.problems(&setting);
-        Ok(Self { files: paths.to_vec(), setting, suite, samples, problems, drivers })
+        if let Some(pair) = problems.windows(2).find(|pair| pair[0].id == pair[1].id) {
+            let message = format!("the logs are about two texts of problem {}: compare them instead", pair[0].id);
+            return Err(BenchError::usage(message));
+        }
+        Ok(Self { files: paths.to_vec(), setting, suite, samples, sources, problems, drivers })
     }
 
     /// The name of a profile, without its version.
@@ -200,6 +221,7 @@ fn missing(setting: &Setting) -> Outcome {
         speedups: vec![None; setting.baselines.len()],
         device_us: None,
         fraction: None,
+        outran: false,
         reason: None,
     }
 }
@@ -234,6 +256,7 @@ fn of_verdict(verdict: &Verdict, profiles: &[String], baselines: &[String]) -> O
         speedups: baselines.iter().map(speedup).collect(),
         device_us: timing.map(|timing| timing.device_us.value),
         fraction: timing.and_then(|timing| timing.limit).map(|limit| limit.fraction),
+        outran: timing.is_some_and(outran),
         reason: verdict.reasons.first().cloned(),
     }
 }
@@ -260,8 +283,20 @@ fn of_import(result: &Imported, setting: &Setting) -> Outcome {
         speedups: setting.baselines.iter().map(|_| speedup.filter(|_| correct)).collect(),
         device_us: result.runtime_us.map(|mean| mean.mean).filter(|&mean| correct && usable(mean)),
         fraction: None,
+        outran: false,
         reason,
     }
+}
+
+/// Share of the time that the reference's operations take at the measured rate, below which they were not all done: a
+/// rate is measured by one product of one shape, and others may be somewhat faster.
+const OUTRAN: f64 = 0.8;
+
+/// Whether even the upper limit of a time is too short for the reference's products, convolutions and attentions.
+fn outran(timing: &Timing) -> bool {
+    let (Some(work), Some(limit)) = (timing.work, timing.limit) else { return false };
+    let operations_us = work.flops as f64 / limit.flops_per_second * 1e6;
+    usable(timing.device_us.high) && timing.device_us.high < OUTRAN * operations_us
 }
 
 /// A quotient of two means. Its limits are by the delta method on its logarithm, where both spreads are known.

@@ -6,10 +6,10 @@ use crate::report::{Group, Kind, Limits, Report, Standard};
 
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 270.0;
-const LEFT: f64 = 58.0;
-const RIGHT: f64 = 12.0;
+const LEFT: f64 = 68.0;
+const RIGHT: f64 = 24.0;
 const TOP: f64 = 12.0;
-const BOTTOM: f64 = 40.0;
+const BOTTOM: f64 = 46.0;
 
 /// An axis: what its two ends stand for, and where it is marked.
 struct Axis {
@@ -29,8 +29,9 @@ impl Axis {
     /// Doublings: positions are logarithms.
     fn doublings(low: i32, high: i32, name: &'static str) -> Self {
         let label = |power: i32| if power < 0 { format!("1/{}", 1 << -power) } else { (1 << power).to_string() };
-        let step = if high - low > 8 { 2 } else { 1 };
-        let marks = (low..=high).filter(|power| (power - low) % step == 0);
+        // No more than eight names fit; 1 is among them.
+        let step = ((high - low + 7) / 8).max(1);
+        let marks = (low..=high).filter(|power| power % step == 0);
         let marks = marks.map(|power| (f64::from(power), label(power))).collect();
         Self { low: f64::from(low), high: f64::from(high), marks, name }
     }
@@ -47,6 +48,12 @@ impl Axis {
     fn at(&self, value: f64) -> f64 {
         ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Top(usize),
+    Bottom(usize),
 }
 
 /// A drawing with two axes.
@@ -67,7 +74,7 @@ impl Plot {
                 svg,
                 r#"<path class="grid" d="M{LEFT} {at:.1}H{right}"/><text class="end" x="{:.0}" y="{:.1}">{text}</text>"#,
                 LEFT - 6.0,
-                at + 4.0
+                at + 4.5
             );
         }
         for (value, text) in &plot.x.marks {
@@ -75,19 +82,19 @@ impl Plot {
             let _ = write!(
                 svg,
                 r#"<path class="grid" d="M{at:.1} {TOP}V{bottom}"/><text class="middle" x="{at:.1}" y="{:.0}">{text}</text>"#,
-                bottom + 16.0
+                bottom + 18.0
             );
         }
         let _ = write!(
             svg,
             r#"<text class="middle name" x="{:.0}" y="{:.0}">{}</text>"#,
             (LEFT + right) / 2.0,
-            HEIGHT - 6.0,
+            HEIGHT - 5.0,
             plot.x.name
         );
         let _ = write!(
             svg,
-            r#"<text class="middle name" transform="translate(10 {:.0}) rotate(-90)">{}</text>"#,
+            r#"<text class="middle name" transform="translate(12 {:.0}) rotate(-90)">{}</text>"#,
             (TOP + bottom) / 2.0,
             plot.y.name
         );
@@ -129,9 +136,12 @@ impl Plot {
         let _ = write!(self.svg, r#"<path class="band c{colour}" d="{path}Z"/>"#);
     }
 
-    /// A name for a line, at the top right.
-    fn key(&mut self, place: usize, colour: usize, name: &str) {
-        let y = TOP + 12.0 + 15.0 * place as f64;
+    /// A name for a line, at the right: counted from the top, or from the bottom where lines rise.
+    fn key(&mut self, place: Place, colour: usize, name: &str) {
+        let y = match place {
+            Place::Top(place) => TOP + 16.0 + 18.0 * place as f64,
+            Place::Bottom(place) => HEIGHT - BOTTOM - 10.0 - 18.0 * place as f64,
+        };
         let x = WIDTH - RIGHT - 8.0;
         let _ = write!(self.svg, r#"<text class="end key c{colour}" x="{x:.0}" y="{y:.0}">{}</text>"#, escape(name));
     }
@@ -170,7 +180,7 @@ fn fast(report: &Report) -> Option<Figure> {
         let band: Vec<_> = speed.curve.iter().map(|point| (point.p.log2(), point.low, point.high)).collect();
         plot.band(colour, &band);
         plot.line(colour, speed.curve.iter().map(|point| (point.p.log2(), point.value)));
-        plot.key(colour, colour, &format!("against {}", speed.baseline));
+        plot.key(Place::Top(colour), colour, &format!("against {}", speed.baseline));
     }
     let caption = "Share of problems solved more than p times faster than the baseline, by one sample; the band is the 95 % interval.";
     Some(Figure { title: "fast_p".into(), svg: plot.finish(), caption: caption.into() })
@@ -263,14 +273,15 @@ fn pass_at(report: &Report) -> Option<Figure> {
     let mut plot =
         Plot::new("pass@k over k", Axis::doublings(0, high, "k: samples"), Axis::shares("share of problems"));
     let all = |standard: &Standard| standard.groups.first().map(|group: &Group| group.pass_at.clone());
-    for (colour, standard) in report.standards.iter().take(6).enumerate() {
+    let drawn = report.standards.len().min(6);
+    for (colour, standard) in report.standards.iter().take(drawn).enumerate() {
         let points = all(standard).unwrap_or_default();
         if colour == 0 {
             let band: Vec<_> = points.iter().map(|of| (f64::from(of.k).log2(), of.share.low, of.share.high)).collect();
             plot.band(colour, &band);
         }
         plot.line(colour, points.iter().map(|of| (f64::from(of.k).log2(), of.share.value)));
-        plot.key(colour, colour, &standard.profile);
+        plot.key(Place::Bottom(drawn - 1 - colour), colour, &standard.profile);
     }
     let caption = "Probability that at least one of k samples is right; the band is the 95 % interval under the deciding profile.";
     Some(Figure { title: "pass@k".into(), svg: plot.finish(), caption: caption.into() })
@@ -280,9 +291,9 @@ fn pass_at(report: &Report) -> Option<Figure> {
 fn verdicts(report: &Report) -> Option<Figure> {
     let kinds: Vec<&Kind> = report.taxonomy.iter().collect();
     let most = kinds.iter().map(|kind| kind.count).max()?;
-    let row = 22.0;
+    let row = 24.0;
     let height = TOP + row * kinds.len() as f64 + 4.0;
-    let (from, to) = (124.0, WIDTH - 48.0);
+    let (from, to) = (142.0, WIDTH - 48.0);
     let mut svg = format!(r#"<svg viewBox="0 0 {WIDTH} {height:.0}" role="img" aria-label="Samples by verdict">"#);
     for (at, kind) in kinds.iter().enumerate() {
         let y = TOP + row * at as f64;
@@ -298,12 +309,12 @@ fn verdicts(report: &Report) -> Option<Figure> {
             svg,
             r#"<text class="end" x="{:.0}" y="{:.0}">{}</text><rect class="{class}" x="{from}" y="{y:.0}" width="{width:.1}" height="{:.0}"><title>{}</title></rect><text x="{:.1}" y="{:.0}">{}</text>"#,
             from - 8.0,
-            y + 13.0,
+            y + 14.0,
             escape(&kind.verdict),
             row - 5.0,
             escape(&reasons.join(", ")),
             from + width + 6.0,
-            y + 13.0,
+            y + 14.0,
             kind.count
         );
     }

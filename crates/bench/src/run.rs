@@ -13,7 +13,7 @@ use crate::error::BenchError;
 use crate::log::{FILE, Key, Known, Line, Listed, ListedSample, Manifest, file_of, key, read};
 use crate::samples::{Samples, file_name};
 use crate::setting::{Setting, list};
-use crate::suite::{Code, Suite};
+use crate::suite::{Code, Suite, flat};
 
 /// A run's folder, open for writing: `run.jsonl`, and the texts that lie nowhere else as files.
 pub struct RunFolder {
@@ -68,6 +68,27 @@ impl RunFolder {
     /// The seed of the run so far.
     pub fn seed(&self) -> Option<u64> {
         self.known.manifests.last().map(|manifest| manifest.setting.seed)
+    }
+
+    /// Begins a run whose samples are yet to be written: whatever stops it, it goes on under the same circumstances, with
+    /// the same author and the same problems.
+    ///
+    /// # Errors
+    /// The folder is of a run under another setting, of another author's samples or of other texts of the problems.
+    pub fn begin(&mut self, setting: &Setting, suite: &Suite, author: &str) -> Result<(), BenchError> {
+        let manifest = Manifest {
+            schema: Manifest::SCHEMA.into(),
+            setting: setting.clone(),
+            suite: suite.name.clone(),
+            samples: author.into(),
+            problems: listed(suite),
+        };
+        if let Some(other) = self.known.manifests.iter().find(|earlier| earlier.samples != author) {
+            let (file, who) = (self.path.join(FILE), &other.samples);
+            let message = format!("{} is about samples of {who}, not of {author}: give another folder", file.display());
+            return Err(BenchError::usage(message));
+        }
+        if self.known.manifests.is_empty() { self.settle(manifest) } else { self.fits(&manifest) }
     }
 
     /// Takes over what another run has found out under the same circumstances. Gives the number of verdicts.
@@ -147,15 +168,31 @@ impl RunFolder {
 
     /// Holds the run to the circumstances of its beginning, and notes what is new.
     fn settle(&mut self, manifest: Manifest) -> Result<(), BenchError> {
-        if let Some(last) = self.known.manifests.last() {
-            check(&self.path.join(FILE), &manifest.setting, &last.setting)?;
-            if *last == manifest {
-                return Ok(());
-            }
+        self.fits(&manifest)?;
+        if self.known.manifests.last() == Some(&manifest) {
+            return Ok(());
         }
         let line = Line::Run(Box::new(manifest.clone()));
         self.append(&line)?;
         self.known.manifests.push(manifest);
+        Ok(())
+    }
+
+    /// Refuses another setting, and another text of a problem: its verdicts would stand beside those of the first.
+    fn fits(&self, manifest: &Manifest) -> Result<(), BenchError> {
+        let file = self.path.join(FILE);
+        for earlier in &self.known.manifests {
+            check(&file, &manifest.setting, &earlier.setting)?;
+            let digests: HashMap<&str, &str> =
+                earlier.problems.iter().map(|problem| (problem.id.as_str(), problem.digest.as_str())).collect();
+            let other = |problem: &&Listed| digests.get(problem.id.as_str()).is_some_and(|of| *of != problem.digest);
+            if let Some(problem) = manifest.problems.iter().find(other) {
+                let (file, id) = (file.display(), &problem.id);
+                return Err(BenchError::usage(format!(
+                    "{file} is about another text of problem {id}: give another folder"
+                )));
+            }
+        }
         Ok(())
     }
 
@@ -233,17 +270,7 @@ pub fn plan(
     samples: &Samples,
     from: &str,
 ) -> Result<(Manifest, Work), BenchError> {
-    let mut problems: Vec<Listed> = suite
-        .items
-        .iter()
-        .map(|item| Listed {
-            id: item.id.clone(),
-            level: item.level,
-            number: item.number,
-            digest: item.digest.clone(),
-            samples: Vec::new(),
-        })
-        .collect();
+    let mut problems = listed(suite);
     let (mut work, mut places, mut seen) = (Work::default(), HashMap::new(), HashSet::new());
     for sample in &samples.found {
         let item = &suite.items[sample.item];
@@ -255,7 +282,7 @@ pub fn plan(
         let place = match places.get(&item.digest) {
             Some(&place) => place,
             None => {
-                let name = format!("{}.py", item.id.replace(['/', '\\'], "--"));
+                let name = format!("{}.py", flat(&item.id));
                 let path = as_file(&item.code, &run.join("problems"), &name)?;
                 work.groups.push(((item.digest.clone(), path), Vec::new()));
                 places.insert(item.digest.clone(), work.groups.len() - 1);
@@ -267,6 +294,18 @@ pub fn plan(
     }
     let schema = Manifest::SCHEMA.into();
     Ok((Manifest { schema, setting, suite: suite.name.clone(), samples: from.into(), problems }, work))
+}
+
+/// All problems of a suite, without samples.
+fn listed(suite: &Suite) -> Vec<Listed> {
+    let of = suite.items.iter().map(|item| Listed {
+        id: item.id.clone(),
+        level: item.level,
+        number: item.number,
+        digest: item.digest.clone(),
+        samples: Vec::new(),
+    });
+    of.collect()
 }
 
 fn as_file(code: &Code, folder: &Path, name: &str) -> Result<PathBuf, BenchError> {

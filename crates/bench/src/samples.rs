@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::error::BenchError;
-use crate::suite::{Code, Suite, block_with, label_id, labels};
+use crate::suite::{Code, Suite, block_with, flat, label_id, labels};
 use crate::table::{self, Row, number_of, text_of};
 
 /// One answer to a problem.
@@ -70,7 +70,7 @@ pub(crate) fn file_name(suite: &Suite, item: usize, index: u32) -> String {
     let item = &suite.items[item];
     match (item.level, item.number) {
         (Some(level), Some(number)) => format!("level_{level}_problem_{number}_sample_{index}_kernel.py"),
-        _ => format!("{}__sample_{index}.py", item.id.replace(['/', '\\'], "--")),
+        _ => format!("{}__sample_{index}.py", flat(&item.id)),
     }
 }
 
@@ -98,8 +98,9 @@ fn folder(root: &Path, suite: &Suite) -> Result<Samples, BenchError> {
         return Ok(samples);
     }
     for (at, item) in suite.items.iter().enumerate() {
-        let flat = item.id.replace(['/', '\\'], "--");
-        let own = root.join(&item.id);
+        let flat = flat(&item.id);
+        // The folder of one problem holds its candidates, too.
+        let own = if root.join("problem.py").is_file() { root.to_owned() } else { root.join(&item.id) };
         let inside = if own.is_dir() { self::names(&own)? } else { Vec::new() };
         let inside = inside.into_iter().filter(|(name, _)| name != "problem.py").map(|(_, path)| path);
         let prefix = format!("{flat}__");
@@ -241,6 +242,10 @@ mod tests {
         write(&apart, &["x.py", "y__sample_4.py", "y__sample_2.py"]);
         assert_eq!(keys(&Samples::read(&apart, &suite).unwrap()), [(0, 0), (1, 2), (1, 4)]);
         assert!(Samples::read(&folder.path().join("absent"), &suite).is_err());
+        // One problem's folder is a suite with its samples in it.
+        let one = folder.path().join("p/x");
+        let suite = Suite::read(&one).unwrap();
+        assert_eq!(keys(&Samples::read(&one, &suite).unwrap()), [(0, 0), (0, 1)]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Problems to be solved, wherever they lie.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use tilewright_verify::digest;
@@ -55,7 +56,7 @@ impl Suite {
     /// # Errors
     /// It cannot be read, holds no problem, or two of one name.
     pub fn read(path: &Path) -> Result<Self, BenchError> {
-        let levels = [path.to_owned(), path.join("KernelBench")].into_iter().find(|root| root.join("level1").is_dir());
+        let levels = [path.to_owned(), path.join("KernelBench")].into_iter().find(|root| has_levels(root));
         let mut items = if let Some(root) = levels {
             kernelbench(&root)?
         } else if table::is_table(path) {
@@ -68,12 +69,7 @@ impl Suite {
             vec![item(path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into()), path.into())?]
         };
         items.sort_by(|a, b| (a.level, a.number, &a.id).cmp(&(b.level, b.number, &b.id)));
-        if let Some(pair) = items.windows(2).find(|pair| pair[0].id == pair[1].id) {
-            let (name, id) = (path.display(), &pair[0].id);
-            return Err(BenchError::usage(format!(
-                "{name}: two problems are called {id:?}: give them names of their own"
-            )));
-        }
+        unambiguous(path, &items)?;
         if items.is_empty() {
             return Err(BenchError::usage(format!("{}: no problems in it", path.display())));
         }
@@ -134,6 +130,42 @@ impl Code {
     }
 }
 
+/// Samples are found by a problem's name, or by its level and number: no two may have the same. A `/` in a name is `--`
+/// in the name of a file.
+fn unambiguous(path: &Path, items: &[Item]) -> Result<(), BenchError> {
+    let (mut names, mut numbers) = (HashMap::new(), HashMap::new());
+    for item in items {
+        let same = names.insert(flat(&item.id), &item.id).map(|first| (first, "their names".to_owned()));
+        let numbered = item.level.zip(item.number);
+        let number = numbered.and_then(|(level, number)| {
+            let first = numbers.insert((level, number), &item.id)?;
+            Some((first, format!("number {number} of level {level}")))
+        });
+        if let Some((first, what)) = same.or(number) {
+            let (name, id) = (path.display(), &item.id);
+            return Err(BenchError::usage(format!(
+                "{name}: two problems, {first:?} and {id:?}, have {what} in common: give them names and numbers of their own"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A name as part of a file's name.
+pub(crate) fn flat(id: &str) -> String {
+    id.replace(['/', '\\'], "--")
+}
+
+/// Whether a folder holds `level1`, `level2` or another of KernelBench's levels.
+fn has_levels(root: &Path) -> bool {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.path().is_dir()).any(|entry| level_of(&entry.file_name()).is_some())
+}
+
+fn level_of(folder: &OsStr) -> Option<u32> {
+    folder.to_str()?.strip_prefix("level")?.parse().ok()
+}
+
 fn item(id: String, path: PathBuf) -> Result<Item, BenchError> {
     let code = Code::File(path);
     let digest = digest(&code.read()?);
@@ -144,8 +176,7 @@ fn item(id: String, path: PathBuf) -> Result<Item, BenchError> {
 fn kernelbench(root: &Path) -> Result<Vec<Item>, BenchError> {
     let mut items = Vec::new();
     for path in python_files(root, 2)? {
-        let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
-        let level = folder.and_then(|name| name.strip_prefix("level")?.parse().ok());
+        let level = path.parent().and_then(Path::file_name).and_then(level_of);
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let number = stem.split('_').next().and_then(|number| number.parse().ok());
         if let (Some(level), Some(number)) = (level, number) {
@@ -164,7 +195,14 @@ fn folder(root: &Path) -> Result<Vec<Item>, BenchError> {
     if named.is_empty() {
         return files.into_iter().map(|path| item(id(&path), path)).collect();
     }
-    named.into_iter().map(|path| item(id(path.parent().unwrap_or(path)), path.clone())).collect()
+    let named_by_folder = |path: &PathBuf| {
+        let own = path.parent().unwrap_or(path);
+        // The folder of one problem is called as it is.
+        let whole = own == root;
+        let name = || root.canonicalize().ok()?.file_name().map(|name| name.to_string_lossy().into_owned());
+        item(if whole { name().unwrap_or_else(|| "problem".into()) } else { id(own) }, path.clone())
+    };
+    named.into_iter().map(named_by_folder).collect()
 }
 
 /// The problems that a labelled corpus is about.
@@ -272,7 +310,7 @@ pub(crate) fn block_with<'a>(text: &'a str, word: &str) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::tests::write_parquet;
+    use crate::table::tests::{write_parquet, write_texts};
 
     const PROBLEM: &str = "class Model: ...\ndef get_inputs(): ...\n";
 
@@ -299,12 +337,59 @@ mod tests {
         assert_eq!(Suite::read(&folder.path().join("KernelBench")).unwrap().items, suite.items);
     }
 
+    /// A whole checkout, with everything else that lies in one: read as it is.
+    #[test]
+    fn a_checkout_is_read_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let problems = [
+            "KernelBench/level1/1_First_thing_.py",
+            "KernelBench/level1/100_Last_one.py",
+            "KernelBench/level2/9_A_B_C.py",
+            "KernelBench/level3/21_Net-B7.py",
+            "KernelBench/level4/7_some-model-1p3B_bs8_seq512.py",
+        ];
+        write(folder.path(), &problems);
+        let others = [
+            "setup.py",
+            "src/kernelbench/eval.py",
+            "scripts/1_generate.py",
+            "KernelBench/changelog.py",
+            "KernelBench/level1/__init__.py",
+            "KernelBench/level1/__pycache__/1_First_thing_.cpython-310.py",
+            "KernelBench/level_old/1_x.py",
+            "runs/a/level_1_problem_1_sample_0_kernel.py",
+            "results/timing/H100/baseline_time_torch.json",
+        ];
+        write(folder.path(), &others);
+        let suite = Suite::read(folder.path()).unwrap();
+        let want = problems.map(|path| path.trim_start_matches("KernelBench/").trim_end_matches(".py"));
+        assert_eq!(ids(&suite), want);
+        let numbers: Vec<_> = suite.items.iter().map(|item| (item.level.unwrap(), item.number.unwrap())).collect();
+        assert_eq!(numbers, [(1, 1), (1, 100), (2, 9), (3, 21), (4, 7)]);
+        let samples = crate::Samples::read(&folder.path().join("runs/a"), &suite).unwrap();
+        assert_eq!((samples.found.len(), samples.found[0].item), (1, 0));
+        // A part of a checkout is one, too.
+        std::fs::remove_dir_all(folder.path().join("KernelBench/level1")).unwrap();
+        assert_eq!(ids(&Suite::read(folder.path()).unwrap()), want[2..]);
+        // Samples could not say which of the two they answer.
+        write(folder.path(), &["KernelBench/level2/9_D.py"]);
+        let error = Suite::read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("number 9 of level 2"), "{error}");
+    }
+
+    #[test]
+    fn names_that_would_be_one_file_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &["a/b.py", "a--b.py"]);
+        assert!(Suite::read(folder.path()).unwrap_err().to_string().contains("have their names in common"));
+    }
+
     #[test]
     fn folders_and_single_files() {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), &["a/b/problem.py", "c/problem.py", "c/candidate.py"]);
         assert_eq!(ids(&Suite::read(folder.path()).unwrap()), ["a/b", "c"]);
-        assert_eq!(ids(&Suite::read(&folder.path().join("c")).unwrap()), [""]);
+        assert_eq!(ids(&Suite::read(&folder.path().join("c")).unwrap()), ["c"]);
         assert_eq!(ids(&Suite::read(&folder.path().join("c/candidate.py")).unwrap()), ["candidate"]);
         assert!(Suite::read(&folder.path().join("absent")).is_err());
     }
@@ -358,6 +443,20 @@ mod tests {
         let suite = Suite::read(&path).unwrap();
         let Code::Text(text) = &suite.items[0].code else { panic!() };
         assert!(text.ends_with("\nModel = Gate\n"), "{text}");
+
+        // The pool of RL data is a Parquet file with columns within columns.
+        let path = folder.path().join("rl.parquet");
+        let prompt = format!("Rewrite this.\n```python\n{PROBLEM}```\n");
+        let columns = "REQUIRED BYTE_ARRAY data_source (UTF8);
+            REQUIRED GROUP reward_model { REQUIRED BYTE_ARRAY ground_truth (UTF8); REQUIRED BYTE_ARRAY style (UTF8); }
+            REQUIRED GROUP extra_info { REQUIRED BYTE_ARRAY entry_point (UTF8); REQUIRED BYTE_ARRAY level (UTF8);
+                REQUIRED BYTE_ARRAY module_name (UTF8); REQUIRED BYTE_ARRAY ops (UTF8);
+                REQUIRED BYTE_ARRAY original_prompt (UTF8); REQUIRED BYTE_ARRAY uuid (UTF8); }";
+        let row = ["pool", "", "rule", "Model", "1", "Model", "[]", &prompt, "u7"];
+        write_texts(&path, columns, &row);
+        let suite = Suite::read(&path).unwrap();
+        assert_eq!((ids(&suite), suite.items[0].level), (vec!["u7"], Some(1)));
+        assert_eq!(suite.items[0].code, Code::Text(PROBLEM.into()));
 
         let path = folder.path().join("rl.jsonl");
         let prompt = format!("An example:\n```python\nclass Model: ...\n```\nYours:\n```python\n{PROBLEM}```\nGo.");

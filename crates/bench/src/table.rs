@@ -130,6 +130,20 @@ pub(crate) mod tests {
         writer.close().unwrap();
     }
 
+    /// Writes a Parquet file of one row of text columns, which may lie in groups.
+    pub(crate) fn write_texts(path: &Path, columns: &str, row: &[&str]) {
+        let schema = Arc::new(parse_message_type(&format!("message rows {{ {columns} }}")).unwrap());
+        let mut writer = SerializedFileWriter::new(File::create(path).unwrap(), schema, Arc::default()).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        for text in row {
+            let mut column = group.next_column().unwrap().unwrap();
+            column.typed::<ByteArrayType>().write_batch(&[ByteArray::from(*text)], None, None).unwrap();
+            column.close().unwrap();
+        }
+        group.close().unwrap();
+        writer.close().unwrap();
+    }
+
     #[test]
     fn both_kinds_of_table_give_the_same_rows() {
         let folder = tempfile::tempdir().unwrap();

@@ -144,6 +144,31 @@ fn degenerate_problems_are_left_out_of_the_sound_groups() {
     assert!(report.standards[1].groups.iter().all(|group| !group.sound));
 }
 
+/// An answer that is faster than the reference's own arithmetic shows that the arithmetic can be left out: the products
+/// take 10 us at best, and 100 us / 20 is less, with its interval and the margin.
+#[test]
+fn collapsible_problems_are_told_apart() {
+    let mut run = four();
+    run.problems[0].2[0] = fast(20.0);
+    run.problems[1].2[0] = fast(20.0);
+    // 100 us / 12 is near enough to what the rate may be off by.
+    run.problems[3].2[0] = fast(12.0);
+    run.marks = [("b", Mark::PrecisionBlind), ("c", Mark::Degenerate)].map(|(id, mark)| (id.to_owned(), mark)).into();
+    let report = report(&run);
+    let standard = &report.standards[0];
+    let group = |name: &str| standard.groups.iter().find(|group| group.name == name).unwrap();
+    // Where a lower precision passes, that may be why it is fast.
+    assert_eq!(report.problems.iter().map(|row| row.collapsible).collect::<Vec<_>>(), [true, false, false, false]);
+    assert_eq!(standard.marks.collapsible, 1);
+    assert_eq!((group("all").problems, group("all, sound").problems), (4, 3));
+    let straight = group("all, sound, none collapsible");
+    assert_eq!((straight.problems, straight.sound, straight.straight), (2, true, true));
+    close(straight.speed[0].mean.unwrap().geometric, ((20.0 * 4.0f64).powf(0.25) * (12.0f64 * 1.5).sqrt()).sqrt());
+    assert!(report.html().unwrap().contains("needs fewer operations"));
+    // Incorrect answers show nothing, however fast.
+    assert!(four().marks.is_empty() && self::report(&four()).problems.iter().all(|row| !row.collapsible));
+}
+
 /// The task of a crashed worker must not vanish: what is listed and has no verdict is counted.
 #[test]
 fn as_many_come_out_as_went_in() {
@@ -196,6 +221,25 @@ fn one_verdict_for_each_text_whoever_gave_it() {
     let joined = Report::new(&Run::read(&[one.clone(), two]).unwrap(), &Asked::default()).unwrap();
     assert_eq!((joined.counts, &joined.standards, &joined.problems), (whole.counts, &whole.standards, &whole.problems));
     assert_eq!(report_of(&one).counts.missing, 11);
+}
+
+/// What would mix two suites or hide where samples come from is refused or said.
+#[test]
+fn mixed_logs_are_refused_or_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+    let mut lines = four().lines();
+    write(&one, &lines);
+    let Line::Run(manifest) = &mut lines[0] else { panic!() };
+    manifest.samples = "another author".into();
+    write(&two, &lines);
+    let mixed = Report::new(&Run::read(&[one.clone(), two.clone()]).unwrap(), &Asked::default()).unwrap();
+    assert!(mixed.notes.iter().any(|note| note.contains("samples come from samples, another author")));
+    let Line::Run(manifest) = &mut lines[0] else { panic!() };
+    manifest.problems[2].digest = "blake3:edited".into();
+    write(&two, &lines);
+    let error = Run::read(&[one, two]).unwrap_err().to_string();
+    assert!(error.contains("two texts of problem c"), "{error}");
 }
 
 #[test]

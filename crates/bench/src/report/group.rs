@@ -14,9 +14,10 @@ pub(super) fn standard(run: &Run, at: usize, profile: &str, ks: &[u32], ps: &[f6
     let name = Run::profile_name(profile);
     let all: Vec<&RunProblem> = run.problems.iter().collect();
     let any_unsound = sound(&all, name).len() < all.len();
+    let any_collapsible = straight(&all, at, name).len() < sound(&all, name).len();
     let mut groups = Vec::new();
     let mut add = |label: &str, level: Option<u32>, problems: Vec<&RunProblem>| {
-        let of = |name: String, sound: bool, problems: &[&RunProblem]| {
+        let of = |name: String, (sound, straight): (bool, bool), problems: &[&RunProblem]| {
             let figures = Figures {
                 run,
                 profile: at,
@@ -24,11 +25,14 @@ pub(super) fn standard(run: &Run, at: usize, profile: &str, ks: &[u32], ps: &[f6
                 luck: Luck::new(problems.len()),
                 problems,
             };
-            figures.group(name, level, sound, ks, ps)
+            Group { sound, straight, ..figures.group(name, level, ks, ps) }
         };
-        groups.push(of(label.to_owned(), false, &problems));
+        groups.push(of(label.to_owned(), (false, false), &problems));
         if any_unsound {
-            groups.push(of(format!("{label}, sound"), true, &sound(&problems, name)));
+            groups.push(of(format!("{label}, sound"), (true, false), &sound(&problems, name)));
+        }
+        if any_collapsible {
+            groups.push(of(format!("{label}, sound, none collapsible"), (true, true), &straight(&problems, at, name)));
         }
     };
     add("all", None, all.clone());
@@ -37,13 +41,22 @@ pub(super) fn standard(run: &Run, at: usize, profile: &str, ks: &[u32], ps: &[f6
         let of_level = all.iter().copied().filter(|problem| problem.level == Some(level)).collect();
         add(&format!("level {level}"), Some(level), of_level);
     }
-    Standard { profile: profile.into(), decides: at == 0, marks: marks(&all, name), groups }
+    let collapsible = all.iter().filter(|problem| problem.collapsible(at, name)).count() as u32;
+    let marks = Marks { collapsible, ..marks(&all, name) };
+    Standard { profile: profile.into(), decides: at == 0, marks, groups }
 }
 
 /// Those that can tell right from wrong, or of which it is not known.
 fn sound<'a>(problems: &[&'a RunProblem], profile: &str) -> Vec<&'a RunProblem> {
     let is_sound = |problem: &RunProblem| mark(problem, profile).is_none_or(|mark| mark < Mark::Degenerate);
     problems.iter().copied().filter(|problem| is_sound(problem)).collect()
+}
+
+/// Those of the sound ones whose reference is not written with more operations than a right answer needs.
+fn straight<'a>(problems: &[&'a RunProblem], at: usize, profile: &str) -> Vec<&'a RunProblem> {
+    let mut straight = sound(problems, profile);
+    straight.retain(|problem| !problem.collapsible(at, profile));
+    straight
 }
 
 fn mark(problem: &RunProblem, profile: &str) -> Option<Mark> {
@@ -75,14 +88,15 @@ struct Figures<'a> {
 }
 
 impl Figures<'_> {
-    fn group(&self, name: String, level: Option<u32>, sound: bool, ks: &[u32], ps: &[f64]) -> Group {
+    fn group(&self, name: String, level: Option<u32>, ks: &[u32], ps: &[f64]) -> Group {
         let correct = self.tallies(|outcome| self.correct(outcome));
         let baselines = self.run.setting.baselines.iter().enumerate();
         let pass_at = |&k: &u32| Some(PassAt { k, share: self.share(&correct, k)? });
         Group {
             name,
             level,
-            sound,
+            sound: false,
+            straight: false,
             problems: self.problems.len() as u32,
             samples: correct.iter().map(|tally| tally.n).sum(),
             valid: self.share(&self.tallies(|outcome| outcome.valid), 1),

@@ -128,6 +128,10 @@ pub struct Marks {
     pub defect: u32,
     /// Not looked at.
     pub unknown: u32,
+    /// Whatever else they are: some right answer took less time than the reference's own operations take on this device
+    /// at best, so that a speedup tells of algebra.
+    #[serde(default)]
+    pub collapsible: u32,
 }
 
 /// Problems whose numbers are taken together.
@@ -139,6 +143,9 @@ pub struct Group {
     pub level: Option<u32>,
     /// Without problems that are degenerate or defective under this profile.
     pub sound: bool,
+    /// Without problems that are collapsible either.
+    #[serde(default)]
+    pub straight: bool,
     /// What every share is divided by.
     pub problems: u32,
     /// Decided samples.
@@ -243,6 +250,9 @@ pub struct ProblemRow {
     pub number: Option<u32>,
     /// By profile, of problems that were looked at.
     pub marks: BTreeMap<String, Mark>,
+    /// Under the first profile: a right answer needs fewer operations than the reference is written with.
+    #[serde(default)]
+    pub collapsible: bool,
     /// What the controls found under the first profile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,

@@ -37,6 +37,12 @@ pub(super) fn notes(run: &Run, counts: &Counts) -> Vec<String> {
             "{undecided} samples were not decided, through no fault of theirs: they count neither for nor against"
         ));
     }
+    if run.sources.len() > 1 {
+        notes.push(format!(
+            "samples come from {}: where several have a sample of one number, the last one counts",
+            run.sources.join(", ")
+        ));
+    }
     if unanswered > 0 {
         notes.push(format!("{unanswered} problems have no sample: they count as not solved"));
     }
@@ -114,6 +120,7 @@ pub(super) fn problem(run: &Run, problem: &RunProblem) -> ProblemRow {
         level: problem.level,
         number: problem.number,
         marks: problem.marks.iter().map(|(profile, (mark, _))| (profile.clone(), *mark)).collect(),
+        collapsible: problem.collapsible(0, first),
         findings: problem.marks.get(first).map(|(_, findings)| findings.clone()).unwrap_or_default(),
         samples: outcomes.len() as u32,
         decided: count(&|outcome| outcome.decided()),

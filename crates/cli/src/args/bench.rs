@@ -48,7 +48,7 @@ pub(crate) struct BenchRunArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "samples")]
     pub(crate) author: Option<String>,
     /// Samples of each problem that an author writes, none of which knows of the others
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), requires = "author")]
+    #[arg(long, visible_alias = "n", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), requires = "author")]
     pub(crate) each: u32,
     /// File with the endpoints [default: $TILEWRIGHT_CONFIG, ./tilewright.toml, the one in the user's configuration folder]
     #[arg(long, value_name = "FILE", requires = "author")]

@@ -1,7 +1,6 @@
 //! Samples that an author writes while the benchmark runs.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use camino::Utf8Path;
@@ -119,9 +118,4 @@ impl tilewright_bench::Author for Live {
 /// A file that says why it is empty.
 fn no_candidate(why: &str) -> String {
     why.lines().fold(String::from("# no candidate:\n"), |text, line| format!("{text}# {line}\n"))
-}
-
-/// What reports call the samples.
-pub(super) fn described(name: &str, out: &Path) -> String {
-    format!("{name} ({})", out.join("samples").display())
 }

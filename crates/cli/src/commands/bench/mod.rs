@@ -64,7 +64,10 @@ fn verify(args: &BenchRunArgs) -> anyhow::Result<ExitCode> {
     }
     let (samples, from) = match (given, &args.samples, &args.author) {
         (Some(samples), Some(path), _) => (samples, path.to_string()),
-        (_, _, Some(author)) => (live::samples(args, author, &suite, &options, stage)?, live::described(author, out)),
+        (_, _, Some(author)) => {
+            folder.begin(&setting, &suite, author).map_err(bench)?;
+            (live::samples(args, author, &suite, &options, stage)?, author.clone())
+        }
         _ => return Err(usage("give a folder or a table of samples, or --author")),
     };
     let (manifest, work) = plan(out, setting, &suite, &samples, &from).map_err(bench)?;

@@ -6,10 +6,10 @@ use crate::report::{Group, Kind, Limits, Report, Standard};
 
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 270.0;
-const LEFT: f64 = 68.0;
+const LEFT: f64 = 72.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 12.0;
-const BOTTOM: f64 = 46.0;
+const BOTTOM: f64 = 52.0;
 
 /// An axis: what its two ends stand for, and where it is marked.
 struct Axis {
@@ -82,7 +82,7 @@ impl Plot {
             let _ = write!(
                 svg,
                 r#"<path class="grid" d="M{at:.1} {TOP}V{bottom}"/><text class="middle" x="{at:.1}" y="{:.0}">{text}</text>"#,
-                bottom + 18.0
+                bottom + 22.0
             );
         }
         let _ = write!(
@@ -94,7 +94,7 @@ impl Plot {
         );
         let _ = write!(
             svg,
-            r#"<text class="middle name" transform="translate(12 {:.0}) rotate(-90)">{}</text>"#,
+            r#"<text class="middle name" transform="translate(15 {:.0}) rotate(-90)">{}</text>"#,
             (TOP + bottom) / 2.0,
             plot.y.name
         );

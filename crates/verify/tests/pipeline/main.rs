@@ -6,6 +6,5 @@ mod bench;
 mod bugs;
 mod controls;
 mod gradients;
-mod repository;
 mod sanitize;
 mod verdicts;

@@ -1,11 +1,18 @@
-//! `tilewright bench` through the real binary: a run that is killed and goes on, its parts joined, its report, and what
-//! is refused.
+//! `tilewright bench` through the real binary: a run that is killed and goes on, its parts joined, samples of an author,
+//! its report, what is refused, and the repository's own problems and corpus.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../../../author/tests/support/server.rs"]
+#[expect(dead_code, reason = "this program uses a part")]
+mod server;
+
+mod author;
+mod repository;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -103,6 +110,14 @@ fn verdicts(log: &Path) -> usize {
     text.split_inclusive('\n').filter(|line| line.starts_with("{\"verdict\"") && line.ends_with('\n')).count()
 }
 
+/// Waits until something is so, or the program has ended.
+fn until(child: &mut Child, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(300);
+    while !is_so() && Instant::now() < deadline && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Killed after the first verdict, a run goes on with the others: five samples give five results, each once.
 #[test]
 fn a_killed_run_goes_on_and_every_sample_counts_once() {
@@ -111,10 +126,12 @@ fn a_killed_run_goes_on_and_every_sample_counts_once() {
     let mut args = RUN.to_vec();
     args.extend(["--out", "runs/a", "--jobs", "1", "--json"]);
     let mut child = bench.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(300);
-    while verdicts(&log) == 0 && Instant::now() < deadline && child.try_wait().unwrap().is_none() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until(&mut child, || verdicts(&log) > 0);
+    // A second run in the same folder does not mix its lines in.
+    let second = bench.run(&args);
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(2), "{said}");
+    assert!(said.contains("in use by another run"), "{said}");
     child.kill().unwrap();
     child.wait().unwrap();
     let before = verdicts(&log);

@@ -70,7 +70,7 @@ pub fn write_samples(
     }
     let todo = Mutex::new(todo);
     let (sender, answers) = channel();
-    let mut last_failure = None;
+    let (mut last_failure, mut lacking) = (None, Vec::new());
     std::thread::scope(|threads| {
         for _ in 0..jobs.max(1) {
             let (sender, todo) = (sender.clone(), &todo);
@@ -97,6 +97,7 @@ pub fn write_samples(
                 Err(why) => {
                     on_sample(id, index, Written::Failed(&why));
                     last_failure = Some(why);
+                    lacking.push((item, index));
                 }
             }
         }
@@ -110,7 +111,8 @@ pub fn write_samples(
         let code = Code::File(folder.join(file_name(suite, item, index)));
         Sample { item, index, code }
     };
-    Ok(Samples { found: found.into_iter().map(sample).collect(), strangers: 0 })
+    lacking.sort_unstable();
+    Ok(Samples { found: found.into_iter().map(sample).collect(), lacking, strangers: 0 })
 }
 
 type Answer = Result<Result<String, String>, BenchError>;
@@ -177,7 +179,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let author = Scripted { asked: AtomicU32::new(0), fails: 3 };
         let write = |author: &Scripted| write_samples(author, &suite(), folder.path(), 4, 2, |_, _, _| {}).unwrap();
-        assert_eq!(write(&author).found.len(), 6);
+        let first = write(&author);
+        assert_eq!((first.found.len(), first.lacking.len()), (6, 2));
         let patient = Scripted { asked: AtomicU32::new(0), fails: 100 };
         let samples = write(&patient);
         assert_eq!((samples.found.len(), patient.asked.into_inner()), (8, 2));
@@ -186,7 +189,7 @@ mod tests {
             assert_eq!(text, format!("{} {}", suite().items[sample.item].id, sample.index));
         }
         // The folder can be verified by itself.
-        assert_eq!(Samples::read(&folder.path().join("samples"), &suite()).unwrap().found, samples.found);
+        assert_eq!(Samples::read(&folder.path().join("samples"), &suite()).unwrap(), samples);
     }
 
     #[test]

@@ -198,6 +198,15 @@ mod tests {
         }
     }
 
+    /// SciPy 1.17: `stats.bootstrap((shares,), np.mean, method="percentile", n_resamples=1_000_000)` gives 0.3375 to 0.65.
+    #[test]
+    fn the_interval_over_problems_is_that_of_another_program() {
+        let eighths = [0, 2, 2, 4, 6, 8, 8, 1, 3, 0, 7, 8, 4, 2, 0, 5, 8, 6, 1, 4];
+        let shares: Vec<f64> = eighths.into_iter().map(|eighth| f64::from(eighth) / 8.0).collect();
+        let (low, high) = Resamples::new(20).mean(&shares).unwrap();
+        assert!((low - 0.3375).abs() < 0.015 && (high - 0.65).abs() < 0.015, "{low} to {high}");
+    }
+
     #[test]
     fn one_sample_each_says_nothing_about_luck() {
         assert_eq!(Luck::new(2).limits(&[Tally { n: 1, hits: 1 }, Tally { n: 1, hits: 0 }], 1), None);

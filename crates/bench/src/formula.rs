@@ -83,6 +83,26 @@ mod tests {
         assert_eq!(pass_at_k(8, 1, 8), Some(1.0));
     }
 
+    /// HumanEval's README gives 0.4999999999999999 for its example of six samples; the others are the same paper's NumPy
+    /// form, and `1 - math.comb(n - c, k) / math.comb(n, k)`, in Python.
+    #[test]
+    fn published_values_and_those_of_another_program() {
+        let cases = [
+            (6, 3, 1, 0.4999999999999999),
+            (200, 3, 10, 0.14330744632252168),
+            (100, 37, 5, 0.90663994510644),
+            (8, 2, 4, 0.7857142857142857),
+            (20, 7, 10, 0.9984520123839009),
+            (1000, 13, 100, 0.7480262507962616),
+        ];
+        for (n, hits, k, want) in cases {
+            let got = pass_at_k(n, hits, k).unwrap();
+            assert!((got - want).abs() < 1e-13, "n {n}, hits {hits}, k {k}: {got}, not {want}");
+        }
+        // scipy.stats.gmean of the same.
+        assert!((geometric_mean(&[0.5, 1.7, 3.2, 0.9, 12.0]).unwrap() - 1.9660679877412934).abs() < 1e-13);
+    }
+
     #[test]
     fn too_few_samples_have_no_value_instead_of_another_k() {
         assert_eq!(pass_at_k(5, 5, 6), None);

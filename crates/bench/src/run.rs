@@ -70,18 +70,22 @@ impl RunFolder {
         self.known.manifests.last().map(|manifest| manifest.setting.seed)
     }
 
-    /// Begins a run whose samples are yet to be written: whatever stops it, it goes on under the same circumstances, with
+    /// Begins a run of which `each` samples of every problem are yet to be written: whatever stops it, it goes on under the same circumstances, with
     /// the same author and the same problems.
     ///
     /// # Errors
     /// The folder is of a run under another setting, of another author's samples or of other texts of the problems.
-    pub fn begin(&mut self, setting: &Setting, suite: &Suite, author: &str) -> Result<(), BenchError> {
+    pub fn begin(&mut self, setting: &Setting, suite: &Suite, author: &str, each: u32) -> Result<(), BenchError> {
+        let mut problems = listed(suite);
+        for problem in &mut problems {
+            problem.samples = (0..each).map(not_there).collect();
+        }
         let manifest = Manifest {
             schema: Manifest::SCHEMA.into(),
             setting: setting.clone(),
             suite: suite.name.clone(),
             samples: author.into(),
-            problems: listed(suite),
+            problems,
         };
         if let Some(other) = self.known.manifests.iter().find(|earlier| earlier.samples != author) {
             let (file, who) = (self.path.join(FILE), &other.samples);
@@ -292,8 +296,16 @@ pub fn plan(
         let path = as_file(&sample.code, &run.join("samples"), &file_name(suite, sample.item, sample.index))?;
         work.groups[place].1.push((digest, path));
     }
+    for &(item, index) in &samples.lacking {
+        problems[item].samples.push(not_there(index));
+    }
     let schema = Manifest::SCHEMA.into();
     Ok((Manifest { schema, setting, suite: suite.name.clone(), samples: from.into(), problems }, work))
+}
+
+/// A sample that is asked for: until there is a text it has no verdict.
+fn not_there(index: u32) -> ListedSample {
+    ListedSample { index, digest: String::new() }
 }
 
 /// All problems of a suite, without samples.

@@ -22,6 +22,8 @@ pub struct Sample {
 pub struct Samples {
     /// By problem, then by number.
     pub found: Vec<Sample>,
+    /// Problem and number of samples that were asked for and did not come: they must not vanish.
+    pub lacking: Vec<(usize, u32)>,
     pub strangers: usize,
 }
 
@@ -54,7 +56,7 @@ impl Samples {
     }
 
     fn new() -> Self {
-        Self { found: Vec::new(), strangers: 0 }
+        Self { found: Vec::new(), lacking: Vec::new(), strangers: 0 }
     }
 
     fn add(&mut self, item: Option<usize>, index: u32, code: Code) {

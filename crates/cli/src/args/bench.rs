@@ -18,7 +18,7 @@ pub(crate) enum BenchCommand {
     /// Verify every sample of a suite, and keep the verdicts
     ///
     /// Goes on where it was stopped or killed; a text that has a verdict is not verified again. Exit status: 0 every sample
-    /// has a verdict, 2 usage, 3 something kept it from that.
+    /// has a verdict, 2 usage, 3 a fault of this machine or an author without an answer kept it from that: run it again.
     Run(Box<BenchRunArgs>),
     /// Say what a run means: pass@k, fast_p and speedups with intervals
     ///

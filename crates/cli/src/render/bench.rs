@@ -53,6 +53,7 @@ fn standard(standard: &Standard) -> String {
         (marks.defect, "defective"),
         (marks.precision_blind, "precision-blind"),
         (marks.unknown, "not looked at"),
+        (marks.collapsible, "collapsible"),
     ];
     let parts: Vec<String> =
         parts.iter().filter(|part| part.0 > 0).map(|(count, what)| format!("{count} {what}")).collect();
@@ -136,6 +137,7 @@ fn problems(rows: &[ProblemRow]) -> Table {
             row.marks.values().filter(|mark| mark.name() != "ok").map(|mark| mark.name()).collect();
         marks.sort_unstable();
         marks.dedup();
+        marks.extend(row.collapsible.then_some("collapsible"));
         table.add_row([
             plain(&row.id),
             format!("{} of {}", row.correct, row.decided),

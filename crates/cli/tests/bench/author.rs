@@ -17,7 +17,8 @@ fn said(text: &str) -> Step {
 #[test]
 fn every_sample_is_asked_for_once() {
     let bench = Bench::new();
-    let first = Server::start(vec![said(&format!("```python\n{}```", CANDIDATE.replace("FACTOR", "2.0"))), Step::Silence]);
+    let first =
+        Server::start(vec![said(&format!("```python\n{}```", CANDIDATE.replace("FACTOR", "2.0"))), Step::Silence]);
     config(&bench, &first);
     let mut args = vec!["run", "KernelBench", "--author", "m", "--n", "2", "--config", "tilewright.toml"];
     args.extend(["--out", "runs/m", "--jobs", "1", "--trials", "1", "--no-controls", "--json"]);

@@ -198,6 +198,11 @@ fn what_is_refused_says_what_and_where() {
     let bench = Bench::new();
     bench.write("empty/readme.txt", "");
     bench.write("other/run.jsonl", "[workspace]\n");
+    let profile =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/kernelbench.toml")).unwrap();
+    // A tolerance as text, as some readers of YAML take 5e-2.
+    assert!(profile.contains("rtol = 1e-4"));
+    bench.write("text.toml", &profile.replacen("rtol = 1e-4", "rtol = \"1e-4\"", 1));
     for (args, words) in [
         (vec!["run", "absent", "samples", "--out", "o"], "absent"),
         (vec!["run", "empty", "samples", "--out", "o"], "no problems in it"),
@@ -206,6 +211,7 @@ fn what_is_refused_says_what_and_where() {
         (vec!["run", "KernelBench", "samples", "--out", "o", "--shard", "3/2"], "is no part"),
         (vec!["run", "KernelBench", "samples", "--out", "o", "--numbers", "x"], "is no range"),
         (vec!["run", "KernelBench", "samples", "--out", "other"], "not a line of an earlier run"),
+        (vec!["run", "KernelBench", "samples", "--out", "o", "--profile", "text.toml"], "text.toml"),
         (vec!["report", "absent"], "failed to read absent"),
         (vec!["report", "other"], "not a line of a run"),
         (vec!["export", "absent"], "--csv"),

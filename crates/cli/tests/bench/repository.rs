@@ -77,7 +77,8 @@ fn the_corpus_gets_the_verdicts_of_its_labels() {
     let mut others = 0;
     rows.retain(|row| {
         others += usize::from(row.label != "honest");
-        row.targets.split_whitespace().any(|target| target == "cpu") && (whole || row.label == "honest" || others % 4 == 0)
+        row.targets.split_whitespace().any(|target| target == "cpu")
+            && (whole || row.label == "honest" || others % 4 == 0)
     });
     assert!(rows.len() * 3 > all, "only {} candidates", rows.len());
     let mut table = csv::Writer::from_path(part.join("labels.csv")).unwrap();

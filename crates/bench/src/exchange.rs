@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use tilewright_contract::{Fault, VerdictKind};
-use tilewright_verify::{Log, LogError};
+use tilewright_verify::Log;
 
 use crate::error::BenchError;
 use crate::log::{FILE, Imported, Line, Listed, ListedSample, Manifest, Mean};
@@ -63,6 +63,9 @@ pub fn import(from: &Import<'_>, run: &Path) -> Result<usize, BenchError> {
             return Err(wrong(&format!("sample {} is there twice", pair[0].index)));
         }
     }
+    if lines.is_empty() {
+        return Err(BenchError::usage(format!("{}: no results in it", from.results.display())));
+    }
     let problems = listed.into_iter().map(|(number, (id, digest, samples))| Listed {
         id,
         level: Some(from.level),
@@ -83,10 +86,7 @@ pub fn import(from: &Import<'_>, run: &Path) -> Result<usize, BenchError> {
 fn write(run: &Path, manifest: Manifest, results: Vec<Imported>) -> Result<usize, BenchError> {
     std::fs::create_dir_all(run).map_err(BenchError::io("make", run))?;
     let file = run.join(FILE);
-    let (mut log, before) = Log::open(&file).map_err(|error| match error {
-        LogError::Io(name, why) => BenchError::Io(format!("open {name}"), why),
-        other => BenchError::usage(other.to_string()),
-    })?;
+    let (mut log, before) = Log::open(&file).map_err(BenchError::log)?;
     if !before.is_empty() {
         return Err(BenchError::usage(format!("{} is there already: give another folder", file.display())));
     }

@@ -130,7 +130,8 @@ pub(crate) fn read(run: &Path, mut on_line: impl FnMut(Line)) -> Result<(), Benc
             Ok(read) => on_line(read),
             Err(_) if !line.ends_with(b"\n") => return Ok(()),
             Err(why) => {
-                let message = format!("{}:{number}: not a line of a run: {why}", path.display());
+                let message =
+                    format!("{}:{number}: not a line of a run, or damaged: delete it if it is: {why}", path.display());
                 return Err(BenchError::usage(message));
             }
         }

@@ -108,7 +108,9 @@ impl Run {
             })?;
             let file = file_of(path);
             let Some(manifest) = known.manifests.last() else {
-                return Err(BenchError::usage(format!("{} does not begin as a run's log does", file.display())));
+                let message =
+                    format!("{} does not begin as a run's log does, or the run has not begun", file.display());
+                return Err(BenchError::usage(message));
             };
             let first = setting.get_or_insert_with(|| manifest.setting.clone());
             for manifest in &known.manifests {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
 use tilewright_contract::{Certificate, Verdict, VerdictKind};
-use tilewright_verify::{Group, Log, LogError, Verifier, batch, digest};
+use tilewright_verify::{Group, Log, Verifier, batch, digest};
 
 use crate::author::write_whole;
 use crate::error::BenchError;
@@ -46,10 +46,7 @@ impl RunFolder {
     pub fn open(path: &Path) -> Result<Self, BenchError> {
         std::fs::create_dir_all(path).map_err(BenchError::io("make", path))?;
         let file = path.join(FILE);
-        let (log, lines) = Log::open(&file).map_err(|error| match error {
-            LogError::Io(name, why) => BenchError::Io(format!("open {name}"), why),
-            other => BenchError::usage(other.to_string()),
-        })?;
+        let (log, lines) = Log::open(&file).map_err(BenchError::log)?;
         let (mut known, mut verdicts) = (Known::default(), HashSet::new());
         for line in lines {
             let line: Line = serde_json::from_value(line).map_err(|why| {

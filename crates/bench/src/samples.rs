@@ -38,6 +38,8 @@ impl Samples {
             from_table(path, suite)?
         } else if path.join("labels.csv").is_file() {
             labelled(path, suite)?
+        } else if path.is_file() {
+            one(path, suite)?
         } else {
             folder(path, suite)?
         };
@@ -85,6 +87,18 @@ fn kernelbench_name(name: &str) -> Option<(u32, u32, u32)> {
         }
         _ => None,
     }
+}
+
+/// One candidate, which can only be of the one problem that is asked for.
+fn one(path: &Path, suite: &Suite) -> Result<Samples, BenchError> {
+    let is_python = path.extension().is_some_and(|ending| ending == "py");
+    if !is_python || suite.items.len() > 1 {
+        let what = "samples are a folder, a .jsonl or .parquet table, or, of a single problem, a Python file";
+        return Err(BenchError::usage(format!("{}: {what}", path.display())));
+    }
+    let mut samples = Samples::new();
+    samples.add(Some(0), 0, Code::File(path.to_owned()));
+    Ok(samples)
 }
 
 fn folder(root: &Path, suite: &Suite) -> Result<Samples, BenchError> {
@@ -248,6 +262,12 @@ mod tests {
         let one = folder.path().join("p/x");
         let suite = Suite::read(&one).unwrap();
         assert_eq!(keys(&Samples::read(&one, &suite).unwrap()), [(0, 0), (0, 1)]);
+        assert_eq!(keys(&Samples::read(&one.join("other.py"), &suite).unwrap()), [(0, 0)]);
+        let both = Suite::read(&folder.path().join("p")).unwrap();
+        assert!(Samples::read(&one.join("other.py"), &both).unwrap_err().to_string().contains("single problem"));
+        // Links are followed: a problem must not vanish because it lies elsewhere.
+        std::os::unix::fs::symlink(&one, folder.path().join("p/z")).unwrap();
+        assert_eq!(Suite::read(&folder.path().join("p")).unwrap().items.len(), 3);
     }
 
     #[test]

@@ -65,6 +65,9 @@ impl Suite {
             labelled(path)?
         } else if path.is_dir() {
             folder(path)?
+        } else if path.is_file() && path.extension().is_none_or(|ending| ending != "py") {
+            let what = "a suite is a folder, a Python file, or a .jsonl or .parquet table";
+            return Err(BenchError::usage(format!("{}: {what}", path.display())));
         } else {
             vec![item(path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into()), path.into())?]
         };
@@ -232,7 +235,7 @@ pub(crate) fn label_id(root: &Path, path: &Path) -> String {
 /// Every Python file under a folder, in the order of their names.
 fn python_files(root: &Path, depth: usize) -> Result<Vec<PathBuf>, BenchError> {
     let mut files = Vec::new();
-    for entry in WalkDir::new(root).max_depth(depth).sort_by_file_name() {
+    for entry in WalkDir::new(root).max_depth(depth).follow_links(true).sort_by_file_name() {
         let entry = entry.map_err(|why| BenchError::usage(format!("failed to read {}: {why}", root.display())))?;
         if entry.file_type().is_file() && entry.path().extension().is_some_and(|ending| ending == "py") {
             files.push(entry.into_path());

@@ -86,6 +86,7 @@ fn files_that_would_make_wrong_numbers_are_refused() {
         ("none", json!({"1": [null]}), "no truth value"),
         ("text", json!({"1": [{"compiled": "True", "correctness": true}]}), "no truth value \"compiled\""),
         ("twice", json!({"1": [good, good]}), "sample 0 is there twice"),
+        ("empty", json!({}), "no results in it"),
         ("name", json!({"one": [good]}), "no number"),
         ("list", json!([good]), "no JSON object"),
         // A problem without a baseline would shrink the suite.

@@ -7,7 +7,7 @@ mod scripted;
 use std::path::{Path, PathBuf};
 
 use scripted::{Scripted, accepted, failed, fast, verdict, write};
-use tilewright_bench::{Asked, BenchError, Line, Report, Run};
+use tilewright_bench::{Asked, BenchError, Line, Report, Run, RunFolder};
 use tilewright_contract::{Mark, VerdictKind};
 
 fn report_of(path: &Path) -> Report {
@@ -272,6 +272,31 @@ fn a_run_that_is_being_written_can_be_read_and_foreign_files_cannot() {
         assert!(matches!(&error, BenchError::Usage(message) if message.contains(what)), "{text:?}: {error}");
     }
     assert!(Run::read(&[PathBuf::from("absent")]).is_err());
+}
+
+/// A line that a disk has spoilt is named, with what to do; what is done of it is found out again.
+#[test]
+fn a_damaged_line_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    write(&path, &four().lines());
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let mut lines: Vec<&str> = whole.lines().collect();
+    lines[4] = "{\"verdict\":{\"sch\0\0";
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let opened = RunFolder::open(folder.path()).err().unwrap().to_string();
+    let read = Run::read(std::slice::from_ref(&path)).unwrap_err().to_string();
+    for error in [opened, read] {
+        assert!(error.contains("run.jsonl:5") && error.contains("delete it"), "{error}");
+    }
+    lines.remove(4);
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    assert_eq!(report_of(&path).counts.missing, 1);
+    // Two processes do not write one log.
+    let held = RunFolder::open(folder.path()).unwrap();
+    assert!(RunFolder::open(folder.path()).err().unwrap().to_string().contains("in use by another run"));
+    drop(held);
+    assert!(RunFolder::open(folder.path()).is_ok());
 }
 
 #[test]

@@ -214,6 +214,9 @@ fn what_is_refused_says_what_and_where() {
         (vec!["run", "KernelBench", "samples", "--out", "o", "--profile", "text.toml"], "text.toml"),
         (vec!["report", "absent"], "failed to read absent"),
         (vec!["report", "other"], "not a line of a run"),
+        (vec!["run", "empty/readme.txt", "samples", "--out", "o"], "a suite is a folder"),
+        (vec!["run", "KernelBench", "empty/readme.txt", "--out", "o"], "samples are a folder"),
+        (vec!["run", "KernelBench", "samples", "--out", "empty/readme.txt"], "it is no folder"),
         (vec!["export", "absent"], "--csv"),
         (vec!["import", "absent", "--level", "1", "--out", "o"], "failed to read absent"),
     ] {

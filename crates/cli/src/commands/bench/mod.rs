@@ -5,7 +5,6 @@ mod live;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
 use camino::Utf8PathBuf;
 use indicatif::ProgressBar;
 use tilewright_bench::{
@@ -150,7 +149,7 @@ fn report(args: &BenchReportArgs) -> anyhow::Result<ExitCode> {
     let run = Run::read(&paths(&args.runs)).map_err(bench)?;
     let report = Report::new(&run, &Asked { ks: args.k.clone(), ps: args.p.clone() }).map_err(bench)?;
     if let Some(path) = &args.html {
-        std::fs::write(path, report.html()?).with_context(|| format!("failed to write {path}"))?;
+        std::fs::write(path, report.html()?).map_err(|error| usage(format!("--html {path}: {error}")))?;
     }
     if args.json {
         output::json(&report)?;

@@ -4,6 +4,7 @@ mod live;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
 use indicatif::ProgressBar;
@@ -72,9 +73,9 @@ fn verify(args: &BenchRunArgs) -> anyhow::Result<ExitCode> {
     };
     let (manifest, work) = plan(out, setting, &suite, &samples, &from).map_err(bench)?;
     let jobs = session::candidates_at_once(&verifier, args.jobs);
-    let bar = session::progress(0)?;
-    folder.run(&verifier, manifest, &work, jobs, !args.no_controls, |event| heard(&bar, event)).map_err(bench)?;
-    bar.finish_and_clear();
+    let mut told = Told::new()?;
+    folder.run(&verifier, manifest, &work, jobs, !args.no_controls, |event| told.hear(event)).map_err(bench)?;
+    told.bar.finish_and_clear();
     let run = Run::read(&[out.to_owned()]).map_err(bench)?;
     let report = Report::new(&run, &Asked::default()).map_err(bench)?;
     if args.common.json {
@@ -97,22 +98,45 @@ fn filter(args: &BenchRunArgs) -> Filter {
     }
 }
 
-fn heard(bar: &ProgressBar, event: Event<'_>) {
-    match event {
-        Event::Start { controls, verdicts, known } => {
-            bar.set_length((controls + verdicts) as u64);
-            if known > 0 {
-                bar.suspend(|| eprintln!("tilewright: {known} texts have a verdict, {verdicts} are to be verified"));
+/// How a run comes along: a line that stays in its place on a terminal, and a new one now and then elsewhere.
+struct Told {
+    bar: ProgressBar,
+    start: Instant,
+    last: Instant,
+}
+
+impl Told {
+    const EVERY: Duration = Duration::from_secs(30);
+
+    fn new() -> anyhow::Result<Self> {
+        Ok(Self { bar: session::progress(0)?, start: Instant::now(), last: Instant::now() })
+    }
+
+    fn hear(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start { controls, verdicts, known } => {
+                self.bar.set_length((controls + verdicts) as u64);
+                if known > 0 {
+                    let text = format!("tilewright: {known} texts have a verdict, {verdicts} are to be verified");
+                    self.bar.suspend(|| eprintln!("{text}"));
+                }
             }
+            Event::Controls(certificate) => self.step(format!("controls {}", certificate.problem.path)),
+            Event::Verdict(verdict) => self.step(format!("{} {}", verdict.verdict.name(), verdict.candidate.path)),
         }
-        Event::Controls(certificate) => {
-            bar.set_message(format!("controls {}", certificate.problem.path));
-            bar.inc(1);
+    }
+
+    fn step(&mut self, message: String) {
+        self.bar.set_message(message);
+        self.bar.inc(1);
+        if !self.bar.is_hidden() || self.last.elapsed() < Self::EVERY {
+            return;
         }
-        Event::Verdict(verdict) => {
-            bar.set_message(format!("{} {}", verdict.verdict.name(), verdict.candidate.path));
-            bar.inc(1);
-        }
+        self.last = Instant::now();
+        let (done, of) = (self.bar.position(), self.bar.length().unwrap_or(0));
+        let rate = done as f64 / self.start.elapsed().as_secs_f64();
+        let left = of.saturating_sub(done) as f64 / rate;
+        eprintln!("tilewright: {done} of {of}, {rate:.2} a second, about {:.0} min left", (left / 60.0).ceil());
     }
 }
 

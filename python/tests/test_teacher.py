@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch
 from tilewright.cell import oracle_problem
 from tilewright.cell import teach as job
 from tilewright.teacher.capture import capture
+from tilewright.teacher.device import device_of
 from tilewright.teacher.sizes import FloorDiv, Sizes, Unsupported, text
 from tilewright.teacher.teach import VARIANTS, teach, write
 from torch.utils._pytree import tree_leaves, tree_map_only
@@ -273,6 +275,24 @@ def test_the_text_is_plain_triton() -> None:
     bodies = [ast.unparse(ast.Module(k.body, [])) for k in kernels]
     assert len(set(bodies)) == len(bodies)
     assert all(ast.get_docstring(k) for k in kernels)
+
+
+@pytest.mark.parametrize("arch", ["75", "sm_86", "90a", "unknown"])
+def test_tiles_fit_the_architecture(arch: str, tmp_path: Path) -> None:
+    path = problem(
+        tmp_path,
+        "return x @ x, y @ y, self.conv(z)",
+        ["torch.randn(4096, 4096)", "torch.randn(4096, 4096, dtype=torch.float16)", "torch.randn(16, 64, 64, 64)"],
+        setup="self.conv = nn.Conv2d(64, 128, 3)",
+    )
+    device = device_of({"arch": arch})
+    (found,), _ = teach(path, arch=arch)
+    calls = re.findall(r"BLOCK_[MP]=(\d+).*?BLOCK_[NO]=(\d+).*?BLOCK_[KC]=(\d+).*?num_stages=(\d+)", found.source, re.S)
+    assert len(calls) == 3
+    for (rows, cols, inner, stages), size in zip(calls, (4, 2, 4), strict=True):
+        assert (int(rows) + int(cols)) * int(inner) * int(stages) * size <= device.shared or int(stages) == 2
+    assert ("bf16x6" in found.source) == device.bf16
+    assert ("make_tensor_descriptor" in found.source) == device.block_copies
 
 
 def test_the_job_says_what_it_cannot_write(tmp_path: Path) -> None:

@@ -32,7 +32,8 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
 
     torch.set_num_threads(max(int(request.get("threads") or 1), 1))
     try:
-        found, notes = teach(request["problem"], int(request["max"]), tuple(request.get("skip") or ()))
+        arch = str((request.get("target") or {}).get("arch") or "")
+        found, notes = teach(request["problem"], int(request["max"]), tuple(request.get("skip") or ()), arch)
     except ProblemError as error:
         failure = {
             "kind": error.kind,

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from tilewright.teacher import ir, sizes
+from tilewright.teacher.device import device_of
 from tilewright.teacher.emit_matmul import wrap, zero
 from tilewright.teacher.emit_rows import Launch, decode
 from tilewright.teacher.emit_template import Tile, accumulator, precision
@@ -26,11 +27,12 @@ def conv_tile(pixels: int, outputs: int, inner: int, dtype: torch.dtype, options
         p, o, k, warps, stages = 128, 64 if outputs <= 64 else 128, 64 if inner > 32 else 32, 8, 2
     o = min(o, max(16, 1 << (outputs - 1).bit_length()))
     k = min(k, max(16, 1 << (inner - 1).bit_length()))
-    while p > 32 and -(-pixels // p) * -(-outputs // o) < 132:
+    device = device_of(options)
+    while p > 32 and -(-pixels // p) * -(-outputs // o) < device.processors:
         p //= 2
     if p * o <= 64 * 32:
         warps = 4
-    return p, o, k, warps, stages
+    return p, o, k, warps, device.stages(stages, p, o, k, dtype.itemsize)
 
 
 class Conv:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from tilewright.teacher import ir, sizes
+from tilewright.teacher.device import device_of
 from tilewright.teacher.emit_rows import Launch, decode
 from tilewright.teacher.emit_template import Tile, accumulator, added, form_text, precision, scalar_size
 from tilewright.teacher.group import Group
@@ -17,18 +18,20 @@ MOST_BATCHES = 65535
 
 
 def choose_tile(m: int, n: int, k: int, batch: int, dtype: torch.dtype, options: dict[str, Any]) -> tuple[int, ...]:
-    """Rows, columns and inner size of a tile; warps; stages. Sizes for a device of about 130 multiprocessors."""
+    """Rows, columns and inner size of a tile; warps; stages."""
+    device = device_of(options)
+    fill = device.processors
     if "tile" in options:
         rows, cols, inner, warps, stages = options["tile"]
     elif dtype in (torch.float16, torch.bfloat16):
         rows, cols, inner, warps, stages = 128, 256, 64, 8, 4
-        if tiles(m, n, 128, 256) * batch < 132:
+        if tiles(m, n, 128, 256) * batch < fill:
             rows, cols, inner, warps, stages = 128, 128, 64, 8, 3
-        if tiles(m, n, 128, 128) * batch < 132:
+        if tiles(m, n, 128, 128) * batch < fill:
             rows, cols, inner, warps, stages = 64, 64, 64, 4, 4
     elif dtype == torch.float32:
         rows, cols, inner, warps, stages = 128, 128, 32, 8, 3
-        if tiles(m, n, 128, 128) * batch < 132:
+        if tiles(m, n, 128, 128) * batch < fill:
             rows, cols, inner, warps, stages = 64, 64, 32, 4, 3
     else:
         rows, cols, inner, warps, stages = 32, 32, 16, 4, 2
@@ -39,7 +42,7 @@ def choose_tile(m: int, n: int, k: int, batch: int, dtype: torch.dtype, options:
         inner = 128 if dtype != torch.float32 else 64
     if rows * cols <= 32 * 32:
         warps = min(warps, 4)
-    return rows, cols, inner, warps, stages
+    return rows, cols, inner, warps, device.stages(stages, rows, cols, inner, dtype.itemsize)
 
 
 def tiles(m: int, n: int, rows: int, cols: int) -> int:
@@ -159,7 +162,7 @@ def pointer_loop(tile: Tile, sk: str, inner: int, split: int) -> None:
 
 def descriptors_fit(tile: Tile, a: ir.View, b: ir.View, batch: Any, split: int) -> bool:
     """Whether both operands can be read through tensor descriptors: plain matrices with rows of 16-byte multiples."""
-    half = a.value.dtype in (torch.float16, torch.bfloat16)
+    half = a.value.dtype in (torch.float16, torch.bfloat16) and device_of(tile.options).block_copies
     if not tile.options.get("descriptors", half) or batch or split > 1:
         return False
     return all(descriptor_of(tile.table, v) is not None for v in (a, b))

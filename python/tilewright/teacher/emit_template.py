@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from tilewright.teacher import ir, sizes
+from tilewright.teacher.device import device_of
 from tilewright.teacher.emit_rows import Launch, Layout, decode, finish, is_wide, store
 from tilewright.teacher.group import Group
 from tilewright.teacher.ir import Lin, Pointwise, Scan, Template, Value, View
@@ -169,7 +170,8 @@ def added(*parts: str) -> str:
 
 def precision(dtype: torch.dtype, options: dict[str, Any]) -> str:
     """The `input_precision` of a product of floats."""
-    return f', input_precision="{options.get("precision", "bf16x6")}"' if dtype == torch.float32 else ""
+    usual = "bf16x6" if device_of(options).bf16 else "ieee"
+    return f', input_precision="{options.get("precision", usual)}"' if dtype == torch.float32 else ""
 
 
 def accumulator(dtype: torch.dtype) -> str:

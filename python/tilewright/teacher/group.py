@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewright.teacher import ir
+from tilewright.teacher.device import device_of
 from tilewright.teacher.ir import Node, Pointwise, Read, Reduce, Scan, Template, Value, View
 from tilewright.teacher.sizes import Size, Sizes
 
@@ -48,6 +49,7 @@ class Grouper:
     def __init__(self, sizes: Sizes, options: dict[str, Any]) -> None:
         self.sizes = sizes
         self.fuse = options.get("fuse", True)
+        self.fill = device_of(options).processors
         self.groups: list[Group] = []
         self.home: dict[int, Group] = {}
 
@@ -110,7 +112,7 @@ class Grouper:
         rows = self.sizes.of(group.outer)[0]
         total = self.sizes.of(group.flat)[0]
         length = total // max(rows, 1)
-        return length >= 32768 and rows * 2 < 264 and total >= 1 << 18
+        return length >= 32768 and rows < self.fill and total >= 1 << 18
 
     # joining ------------------------------------------------------------------------------------------------------
 

@@ -36,6 +36,8 @@ FLOAT_UNARY = [
     "atanh",
     "erf",
     "erfc",
+    "erfinv",
+    "lgamma",
     "sigmoid",
     "reciprocal",
 ]
@@ -74,7 +76,7 @@ def _binary(name: str) -> Callable[..., Lazy]:
     return rule
 
 
-for _name in ["maximum", "minimum", "mul", "fmod", "atan2"]:
+for _name in ["maximum", "minimum", "mul", "fmod", "atan2", "hypot"]:
     lowers(_name)(_binary(_name))
 lowers("multiply")(_binary("mul"))
 

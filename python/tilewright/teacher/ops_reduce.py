@@ -193,12 +193,27 @@ def instance_norm(
     eps: Any,
     *_: Any,
 ) -> Lazy:
-    if not use_input or mean is not None:
-        raise Unsupported("instance_norm with running statistics")
+    if not use_input:
+        return batch_norm(lowering, x, weight, bias, mean, var, False, momentum, eps)
     x = lowering.share(x)
-    out, _, _ = normalise(lowering, x, list(range(2, len(x.shape))), eps)
+    dims = list(range(2, len(x.shape)))
+    out, own_mean, squares = normalise(lowering, x, dims, eps)
+    if mean is not None:
+        wide = own_mean.dtype
+        unbiased = lowering.op("div", wide, squares, lowering.op("sub", wide, count(lowering, x, dims), 1.0))
+        batch = count(lowering, x, [0])
+        for running, own in ((mean, own_mean), (var, unbiased)):
+            new = lowering.reduce("sum", lowering.share(drop(lowering, own, dims)), [0], wide)
+            write_running(lowering, running, lowering.op("div", wide, new, batch), momentum)
     split = [None if w is None else spread(lowering, w, len(x.shape), 1) for w in (weight, bias)]
     return lowering.cast(affine(lowering, out, *split), out_dtype(lowering))
+
+
+def write_running(lowering: Lowering, running: Lazy, new: Lazy, momentum: Any) -> None:
+    """A running statistic moves towards a new one."""
+    wide = new.dtype
+    step = lowering.op("mul", wide, lowering.op("sub", wide, new, running), lowering.const(momentum, wide))
+    lowering.write_state(running, lowering.op("add", wide, running, step, hint="running"))
 
 
 @lowers("batch_norm")
@@ -231,9 +246,7 @@ def batch_norm(
         n = count(lowering, x, dims)
         unbiased = lowering.op("div", wide, drop(lowering, squares, dims), lowering.op("sub", wide, n, 1.0))
         for running, new in ((mean, drop(lowering, batch_mean, dims)), (var, unbiased)):
-            step = lowering.op("sub", wide, new, running)
-            step = lowering.op("mul", wide, step, lowering.const(momentum, wide))
-            lowering.write_state(running, lowering.op("add", wide, running, step, hint="running"))
+            write_running(lowering, running, new, momentum)
     return lowering.cast(affine(lowering, out, *split), out_dtype(lowering))
 
 
@@ -388,8 +401,11 @@ def cross_entropy(
     c = Calculator(lowering, x, wide)
     log_sum = logsumexp_of(lowering, x, [axis], keepdim=False) if label == "cross_entropy_loss" else None
     if target.dtype.is_floating_point:
-        if smoothing or log_sum is None:
-            raise Unsupported("label smoothing of probabilities")
+        if log_sum is None:
+            raise Unsupported(f"{label} of probabilities")
+        if smoothing:
+            share = c("div", smoothing, count(lowering, x, [axis]), hint="share")
+            target = c("add", c("mul", lowering.cast(target, wide), 1.0 - smoothing), share)
         if weight is not None:
             target = lowering.op("mul", wide, lowering.cast(target, wide), spread(lowering, weight, len(x.shape), axis))
         return soft_cross_entropy(lowering, c, target, log_sum, axis, reduction)
@@ -403,11 +419,13 @@ def cross_entropy(
         scale = lowering.cast(gather(lowering, lowering.realise(weight).term.view.value, [safe]), wide)
         loss = c("mul", loss, scale)
     if smoothing:
-        if weight is not None or log_sum is None:
-            raise Unsupported("label smoothing with weights")
-        rows = lowering.reduce("sum", c.x, [axis], wide)
-        mean = c("div", rows, count(lowering, x, [axis]))
-        uniform = c("sub", log_sum, mean)
+        if log_sum is None:
+            raise Unsupported("label smoothing without a softmax")
+        each = c.x if weight is None else c("sub", unsqueeze(log_sum, axis), c.x, hint="gap")
+        if weight is not None:
+            each = c("mul", each, lowering.cast(spread(lowering, weight, len(x.shape), axis), wide))
+        mean = c("div", lowering.reduce("sum", each, [axis], wide), count(lowering, x, [axis]))
+        uniform = c("sub", log_sum, mean) if weight is None else mean
         loss = c("add", c("mul", loss, 1.0 - smoothing), c("mul", uniform, smoothing))
     zero = lowering.const(0.0, wide)
     loss = lowering.op("where", wide, valid, loss, zero, hint="loss")

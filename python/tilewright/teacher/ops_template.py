@@ -9,6 +9,7 @@ import sympy
 import torch
 
 from tilewright.teacher import ir
+from tilewright.teacher.device import device_of
 from tilewright.teacher.ir import Lazy, Template
 from tilewright.teacher.lower import Lowering, lowers, unsqueeze
 from tilewright.teacher.ops_pointwise import Calculator, out_dtype
@@ -55,9 +56,10 @@ def split_of(lowering: Lowering, m: Size, n: Size, k: Size, batch: Any, dtype: t
     if "split_k" in lowering.options:
         return lowering.options["split_k"] if inner >= 64 else 1
     tiles = -(-rows // 64) * -(-cols // 64) * count
-    if tiles > 66 or inner < 4096:
+    fill = device_of(lowering.options).processors
+    if tiles > fill // 2 or inner < 4096:
         return 1
-    return max(1, min(32, 264 // tiles, inner // 1024))
+    return max(1, min(32, 2 * fill // tiles, inner // 1024))
 
 
 def product_by_sum(lowering: Lowering, a: Lazy, b: Lazy) -> Lazy:
@@ -214,10 +216,13 @@ def linear(lowering: Lowering, x: Lazy, weight: Lazy, bias: Any = None) -> Lazy:
     return out if bias is None else lowering.op("add", x.dtype, out, bias, hint="biased")
 
 
-@lowers("addmm", "baddbmm", "addmv")
+@lowers("addmm", "baddbmm", "addmv", "addbmm")
 def addmm(lowering: Lowering, x: Lazy, a: Lazy, b: Lazy, beta: Any = 1, alpha: Any = 1) -> Lazy:
     dtype = out_dtype(lowering)
     out = matmul(lowering, a, b)
+    if lowering.label == "addbmm":
+        wide = accumulated(dtype)
+        out = lowering.cast(lowering.reduce("sum", lowering.cast(out, wide), [0], wide), dtype)
     if alpha != 1:
         out = lowering.op("mul", dtype, out, lowering.const(alpha, dtype))
     if beta == 0:  # then torch does not look at x, which may hold anything
@@ -426,7 +431,7 @@ def attention(
 def plain_attention(lowering: Lowering, q: Lazy, k: Lazy, v: Lazy, mask: Any, causal: bool, scale: Any) -> Lazy:
     """Scores in memory: product, softmax, product."""
     meta = lowering.meta
-    rank = len(q.shape)
+    rank, lowering.between = len(q.shape), True
     scores = matmul(lowering, q, lowering.view(k, lambda w: w.permute([*range(rank - 2), rank - 1, rank - 2])))
     wide = accumulated(q.dtype)
     factor = Lazy(ir.Const(wide, "", scale if scale is not None else ("rsqrt", q.shape[-1])), ())
@@ -442,7 +447,7 @@ def plain_attention(lowering: Lowering, q: Lazy, k: Lazy, v: Lazy, mask: Any, ca
             scores = lowering.op("add", wide, scores, lowering.cast(mask, wide))
     lowering.label, lowering.meta = "softmax", [torch.empty(0, dtype=q.dtype)]
     weights = softmax(lowering, scores, rank - 1)
-    lowering.meta, lowering.label = meta, "attention"
+    lowering.meta, lowering.label, lowering.between = meta, "attention", False
     return matmul(lowering, weights, v)
 
 
@@ -457,12 +462,6 @@ def scan(lowering: Lowering, x: Lazy, dim: int, dtype: Any = None) -> Lazy:
     out = lowering.temp(x.shape, x.dtype, label)
     lowering.add(ir.Scan(label, [out], label, x.term, x.shape, dim % len(x.shape)))
     return lowering.read(out)
-
-
-@lowers("addbmm")
-def refused(lowering: Lowering, *_: Any, **__: Any) -> Any:
-    """Operations that torch's own definition in terms of others would make too slow, or needs what is refused here."""
-    raise Unsupported(lowering.label)
 
 
 __all__ = ["Calculator", "FloorDiv", "Size", "matmul", "product"]

@@ -214,8 +214,9 @@ VARIANTS: list[tuple[str, dict[str, Any], str]] = [
 """Deliberate variants: name, options, and how they differ. The order is the order of answers."""
 
 
-def teach(path: str, most: int = 1, skip: tuple[str, ...] = ()) -> tuple[list[Taught], list[str]]:
-    """Up to `most` candidates that differ, best guess first, and notes on what could not be written.
+def teach(path: str, most: int = 1, skip: tuple[str, ...] = (), arch: str = "") -> tuple[list[Taught], list[str]]:
+    """Up to `most` candidates that differ, best guess first, and notes on what could not be written. Tiles are chosen
+    for the architecture `arch`, such as `sm_80`; for `sm_90` where it says nothing.
 
     Raises `ProblemError` for a file that is no usable problem.
     """
@@ -230,11 +231,14 @@ def teach(path: str, most: int = 1, skip: tuple[str, ...] = ()) -> tuple[list[Ta
         if len(found) >= most:
             break
         try:
-            source = write(problem, options)
+            source = write(problem, options | {"arch": arch})
         except Unsupported as error:
             notes.append(f"{name}: {error}")
             if name == "default":
                 break
+            continue
+        except Exception as error:  # a fault of the teacher itself; another variant may not have it
+            notes.append(f"{name}: the teacher failed: {type(error).__name__}: {error}")
             continue
         if source in seen:
             continue

@@ -57,6 +57,7 @@ FLOATS = {
     "round": "libdevice.nearbyint({0})",
     "pow": "libdevice.pow({0}, {1})",
     "atan2": "libdevice.atan2({0}, {1})",
+    "hypot": "libdevice.hypot({0}, {1})",
 }
 for _name in [
     "log10",
@@ -73,6 +74,8 @@ for _name in [
     "acosh",
     "atanh",
     "erfc",
+    "erfinv",
+    "lgamma",
     "trunc",
 ]:
     FLOATS[_name] = f"libdevice.{_name}({{0}})"

@@ -15,6 +15,9 @@ use crate::floor::{Floor, Place};
 /// many at a time take longer than in turns.
 const LOADS: u32 = 8;
 
+/// How long a GPU is left alone that did not compute, where there are others.
+const REST: Duration = Duration::from_secs(60);
+
 /// Executor processes of a GPU: while one candidate is timed, others have what they will be timed on ready, and replays
 /// keep each other's host busy. Each has a context of its own on the GPU, which takes memory.
 const EXECUTORS: usize = 4;
@@ -37,6 +40,8 @@ pub(crate) struct Lane {
     floor: Floor,
     /// Candidates that have a place here.
     queue: AtomicUsize,
+    /// When its GPU was found not to compute.
+    fell: Mutex<Option<Instant>>,
     /// Of the GPU, once they are known.
     pub(crate) limits: Mutex<Option<DeviceLimits>>,
 }
@@ -66,6 +71,7 @@ impl Lane {
             loads: Permits::new(loads().into()),
             floor: Floor::new(loads() + EXECUTORS as u32),
             queue: AtomicUsize::new(0),
+            fell: Mutex::new(None),
             limits: Mutex::new(None),
         }
     }
@@ -73,6 +79,19 @@ impl Lane {
     /// Has an executor ready before it is needed: the first use of a GPU takes a good part of a second.
     pub(crate) fn wake(&self) {
         self.executor(0).device().wake();
+    }
+
+    /// Whether its GPU computes. One that does not is left alone for a while.
+    pub(crate) fn works(&self) -> bool {
+        let works = self.executor(0).device().works();
+        *self.fell.lock().unwrap_or_else(PoisonError::into_inner) = (!works).then(Instant::now);
+        works
+    }
+
+    /// Whether its GPU did not compute a short time ago.
+    pub(crate) fn rests(&self) -> bool {
+        let fell = *self.fell.lock().unwrap_or_else(PoisonError::into_inner);
+        fell.is_some_and(|fell| fell.elapsed() < REST)
     }
 
     /// An executor, when one is free; alone on the lane for a candidate whose buffers take as many bytes as a large one's.
@@ -105,9 +124,10 @@ impl fmt::Display for Lane {
 }
 
 impl<'a> Seat<'a> {
-    /// A place on the lane with the fewest candidates.
+    /// A place on the lane with the fewest candidates, of those that work.
     pub(crate) fn find(lanes: &'a [Lane]) -> Option<Self> {
-        let lane = lanes.iter().min_by_key(|lane| lane.queue.load(Ordering::Relaxed))?;
+        // One that fails at once has always the fewest.
+        let lane = lanes.iter().min_by_key(|lane| (lane.rests(), lane.queue.load(Ordering::Relaxed)))?;
         lane.queue.fetch_add(1, Ordering::Relaxed);
         Some(Self { lane, waited: AtomicU64::new(0) })
     }

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use elsa::sync::FrozenMap;
@@ -22,10 +23,12 @@ use crate::shared::BY_BYTES;
 /// Oracle data with the bytes that its blobs refer to.
 pub(crate) struct OracleSet {
     pub(crate) data: OracleData,
-    /// Holds the bytes: a file, or a process on the first GPU.
+    /// Holds the bytes: a file, or the process that made them on a GPU.
     pub(crate) file: DataFile,
     /// Those that somebody asked for.
     read: FrozenMap<(u64, u64), Vec<u8>>,
+    /// Their bytes.
+    copied: AtomicU64,
     /// How the data were made, and who holds them on each GPU: processes that make the same, each for itself.
     residents: Option<(OracleRequest, Vec<Slot>)>,
 }
@@ -36,22 +39,29 @@ type Slot = Mutex<Option<Arc<Resident>>>;
 impl OracleSet {
     /// Data in a file. A defect of the problem is an error.
     pub(crate) fn in_file(data: OracleData, file: DataFile) -> Result<Self, Stop> {
-        let set = Self { data: sound(data)?, file, read: FrozenMap::new(), residents: None };
+        let set = Self { data: sound(data)?, file, read: FrozenMap::new(), copied: AtomicU64::new(0), residents: None };
         set.check(set.blobs())?;
         Ok(set)
     }
 
-    /// Data that a process holds on the first of these GPUs. A defect of the problem is an error.
+    /// Data that a process holds on one of the GPUs. A defect of the problem is an error.
     pub(crate) fn resident(
         data: OracleData,
         resident: Resident,
         request: OracleRequest,
-        lanes: &[Lane],
+        (lanes, on): (&[Lane], &Lane),
     ) -> Result<Self, Stop> {
         let data = sound(data)?;
         let resident = Arc::new(resident);
-        let slots = lanes.iter().map(|lane| Mutex::new((lane.index == 0).then(|| Arc::clone(&resident)))).collect();
-        Ok(Self { data, file: DataFile::of(resident), read: FrozenMap::new(), residents: Some((request, slots)) })
+        let slots =
+            lanes.iter().map(|lane| Mutex::new((lane.index == on.index).then(|| Arc::clone(&resident)))).collect();
+        Ok(Self {
+            data,
+            file: DataFile::of(resident),
+            read: FrozenMap::new(),
+            copied: AtomicU64::new(0),
+            residents: Some((request, slots)),
+        })
     }
 
     /// What a call of a candidate runs.
@@ -68,7 +78,14 @@ impl OracleSet {
         }
         let bytes = self.file.read(blob);
         let lost = |error| Stop::infrastructure(format!("failed to read the oracle's data: {error}"));
-        Ok(self.read.insert(key, bytes.map_err(lost)?))
+        let bytes = bytes.map_err(lost)?;
+        self.copied.fetch_add(blob.nbytes, Ordering::Relaxed);
+        Ok(self.read.insert(key, bytes))
+    }
+
+    /// Bytes of blobs that somebody asked for: they stay in our memory.
+    pub(crate) fn copied(&self) -> u64 {
+        self.copied.load(Ordering::Relaxed)
     }
 
     pub(crate) fn check(&self, mut blobs: impl Iterator<Item = Blob>) -> Result<(), Stop> {

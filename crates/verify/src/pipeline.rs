@@ -1,14 +1,14 @@
 //! The main path: screen, trace, compile, replay, judge; one verdict.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tilewright_contract::{Finding, Opinion, OracleCase, Reason, Tier, Trial, Verdict, VerdictKind};
 use tilewright_judge::{Judged, OWN_CASE, Place, Tally, check_output};
 use tilewright_screen::Cut;
-use tilewright_stage::{KernelSite, Resident, Stage, Trace, TraceRequest};
+use tilewright_stage::{KernelSite, Permits, Resident, Stage, Trace, TraceRequest};
 
 use crate::build::{Build, BuiltPlan};
 use crate::draft::{Draft, Stop, Watch, stop_at};
@@ -21,7 +21,7 @@ use crate::problem::{Problem, identify};
 use crate::shared::{Doubt, SharedTrial, at_place};
 use crate::target::Device;
 use crate::weights::Weights;
-use crate::{confirm, coverage, direct, judging, keep, shared, timing};
+use crate::{confirm, coverage, direct, judging, keep, room, shared, timing};
 
 /// Autotune configurations of a candidate that are traced, compiled and, on a CPU, executed.
 const MAX_VARIANTS: u32 = 64;
@@ -38,6 +38,8 @@ pub struct Verifier {
     pub(crate) options: Options,
     /// The GPUs; none where launches run on a CPU.
     pub(crate) lanes: Vec<Lane>,
+    /// Bytes of the host's memory for what candidates leave behind until it is judged.
+    host: Permits,
     reviewer: Option<Reviewer>,
     /// The text of a file that is confirmed in the place of each candidate.
     pub(crate) confirmed_file: Option<String>,
@@ -55,12 +57,15 @@ pub(crate) struct Candidate<'a> {
     /// Its place on a GPU, once it needs one.
     pub(crate) seat: Option<Seat<'a>>,
     deadline: Instant,
+    /// Time that it has waited for room in the host's memory, in microseconds.
+    pub(crate) waited: AtomicU64,
 }
 
 impl<'a> Candidate<'a> {
-    /// Until when it may take; waiting for a GPU that others have is not its time.
+    /// Until when it may take; waiting for what others have is not its time.
     pub(crate) fn deadline(&self) -> Instant {
-        self.deadline + self.seat.as_ref().map_or(Duration::ZERO, Seat::waited)
+        let waited = Duration::from_micros(self.waited.load(Ordering::Relaxed));
+        self.deadline + waited + self.seat.as_ref().map_or(Duration::ZERO, Seat::waited)
     }
 }
 
@@ -77,7 +82,15 @@ impl Verifier {
             Device::Cpu => Vec::new(),
             Device::Cuda(ordinal) => vec![Lane::new(0, ordinal)],
         };
-        Self { stage, options, lanes, reviewer: None, confirmed_file: None, recorder: Mutex::new(None) }
+        Self {
+            stage,
+            options,
+            lanes,
+            host: room::for_candidates(),
+            reviewer: None,
+            confirmed_file: None,
+            recorder: Mutex::new(None),
+        }
     }
 
     /// Uses these GPUs side by side, which are of the kind of the options' device. Oracles run on the first one.
@@ -129,22 +142,31 @@ impl Verifier {
         verdict
     }
 
-    /// Verifies again where the process that holds the problem's data ended meanwhile, with what is to be noted: it was no
-    /// candidate's fault, and its data can be made anew.
+    /// Verifies again, with what is to be noted, where this machine failed and can do better: the process that holds the
+    /// problem's data ended meanwhile, or the GPU does not compute and there are others.
     pub(crate) fn outliving(&self, problem: &Problem, verify: impl Fn(&[String]) -> Verdict) -> Verdict {
         let mut notes = Vec::new();
-        loop {
+        while notes.len() < LOSSES {
             let verdict = verify(&notes);
-            let touched = matches!(verdict.verdict, VerdictKind::Infrastructure | VerdictKind::Accepted);
-            if !touched || notes.len() == LOSSES || !problem.is_lost(&self.lanes) {
+            let failed = verdict.verdict == VerdictKind::Infrastructure;
+            let lost = (failed || verdict.verdict == VerdictKind::Accepted) && problem.is_lost(&self.lanes);
+            if failed && let Some(lane) = self.fallen(&verdict.target) {
+                notes.push(format!("verified again on another GPU: {lane} does not compute"));
+            } else if lost && problem.revive(self).is_ok() {
+                notes.push("verified again: the process that held the problem's data ended".to_owned());
+            } else {
+                // What hinders the data hinders the next candidate too, and is told there.
                 return verdict;
             }
-            // What hinders that hinders the next candidate too, and is told there.
-            if problem.revive(self).is_err() {
-                return verdict;
-            }
-            notes.push("verified again: the process that held the problem's data ended".to_owned());
         }
+        verify(&notes)
+    }
+
+    /// The GPU of a verdict, where it does not compute and others do, or have not been found not to.
+    fn fallen(&self, target: &str) -> Option<&Lane> {
+        let lane = self.lanes.iter().find(|lane| lane.to_string() == target)?;
+        let others = self.lanes.iter().any(|other| other.index != lane.index && !other.rests());
+        (others && !lane.works()).then_some(lane)
     }
 
     /// The stages in order; the first one that decides ends it.
@@ -222,7 +244,7 @@ impl Verifier {
         draft.see(&cut.findings);
         stop_at(&proofs(&cut.findings))?;
         let source = tilewright_screen::decode(source)?;
-        Ok(Candidate { problem, oracle, source, cut, seat: None, deadline })
+        Ok(Candidate { problem, oracle, source, cut, seat: None, deadline, waited: AtomicU64::new(0) })
     }
 
     /// Its plans, none of which the tracer refuses.
@@ -271,13 +293,23 @@ impl Verifier {
         let seat = candidate.seat.as_ref();
         let turn = seat.map(|seat| draft.stage("wait", || (seat.executor(build.nbytes()), seat.beside())));
         let held = holder.as_deref().filter(|_| shared::allowed() && !oracle.data.stochastic);
+        // Until all is judged.
+        let held_room = OnceLock::new();
+        let room = || {
+            held_room.get_or_init(|| candidate.room(&self.host, &trials));
+        };
+        if turn.is_none() {
+            draft.stage("wait", room);
+        }
         let mut refused = None;
         let outcomes = draft.stage("replay", || match &turn {
             None => parallel(&trials, |trial| {
                 let device = trial.built.device(None);
                 self.trial_run(trial, &device, oracle, weights, candidate.deadline()).outcome()
             }),
-            Some((slot, _)) => self.replay_on_gpu(candidate, slot, &trials, (oracle, weights), held, &mut refused),
+            Some((slot, _)) => {
+                self.replay_on_gpu(candidate, slot, &trials, (oracle, weights), held, (&mut refused, &room))
+            }
         });
         drop(turn);
         if let Some(why) = refused {
@@ -336,7 +368,7 @@ impl Verifier {
     }
 
     /// The same for a candidate that has an executor on a GPU, up to the first trial that decides. Data stay there where they
-    /// can; `refused` is why they cannot.
+    /// can; `refused` is why they cannot. `room` waits for room in the host's memory.
     fn replay_on_gpu<'a>(
         &self,
         candidate: &Candidate<'_>,
@@ -344,7 +376,7 @@ impl Verifier {
         trials: &[TrialOf<'a>],
         (oracle, weights): (&'a OracleSet, &'a Weights),
         held: Option<&Resident>,
-        refused: &mut Option<String>,
+        (refused, room): (&mut Option<String>, &dyn Fn()),
     ) -> Vec<Result<TrialOutcome<'a>, Stop>> {
         let mut outcomes = Vec::new();
         for trials in trials.chunk_by(|a, b| std::ptr::eq(a.built, b.built)) {
@@ -362,7 +394,8 @@ impl Verifier {
                     Err(Doubt::Stop(stop)) => Err(stop),
                     Err(doubt) => {
                         *refused = refused.take().or(doubt.for_all());
-                        by_bytes(run, refused.as_deref())
+                        room();
+                        by_bytes(&TrialRun { deadline: candidate.deadline(), ..*run }, refused.as_deref())
                     }
                 });
                 if outcomes.last().is_some_and(Result::is_err) {

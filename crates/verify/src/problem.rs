@@ -13,7 +13,11 @@ use crate::lane::{Lane, loads};
 use crate::options::Options;
 use crate::oracle::OracleSet;
 use crate::pipeline::Verifier;
+use crate::room;
 use crate::target::Device;
+
+/// The code of a problem that does not fit into this machine's memory.
+const TOO_LARGE: &str = "too-large";
 
 /// A problem with its oracle data, shared by all its candidates. Holds secrets: it stays in this process.
 pub struct Problem {
@@ -42,6 +46,16 @@ impl Problem {
         let initial = self.initial.lock().unwrap_or_else(PoisonError::into_inner);
         let initial: Vec<_> = initial.values().map(Arc::clone).collect();
         self.oracle.iter().chain(initial.iter().map(Arc::as_ref)).map(look).collect()
+    }
+
+    /// Whether there was no room for it.
+    pub(crate) fn lacks_room(&self) -> bool {
+        self.oracle.as_ref().is_err_and(|stop| stop.reasons.iter().any(|reason| reason.code == TOO_LARGE))
+    }
+
+    /// Bytes of its data that were fetched from a GPU into our memory.
+    pub(crate) fn copied(&self) -> u64 {
+        self.sets(OracleSet::copied).into_iter().sum()
     }
 
     /// Whether a process has ended that held its data on one of these GPUs.
@@ -120,20 +134,32 @@ impl Verifier {
         (oracle, degenerate)
     }
 
-    /// Oracle data of a problem under one rule for its weights: in a process on the first GPU, where there is one.
+    /// Oracle data of a problem under one rule for its weights: in a process on the first GPU that works, where there is one.
     pub(crate) fn oracle(&self, path: &Path, weights: Weights) -> Result<OracleSet, Stop> {
-        let Some(lane) = self.lanes.first() else {
+        let mut lanes: Vec<&Lane> = self.lanes.iter().collect();
+        lanes.sort_by_key(|lane| lane.rests());
+        let Some(last) = lanes.pop() else {
             let (data, file) = self.ask(path, weights, |request| self.stage.oracle(request))?;
             return OracleSet::in_file(data, file);
         };
-        let request = self.oracle_request(path, weights, PathBuf::new());
+        for lane in lanes {
+            match self.oracle_on(lane, path, weights) {
+                Err(stop) if stop.kind == VerdictKind::Infrastructure && !lane.works() => {}
+                found => return found,
+            }
+        }
+        self.oracle_on(last, path, weights)
+    }
+
+    fn oracle_on(&self, lane: &Lane, path: &Path, weights: Weights) -> Result<OracleSet, Stop> {
+        let request = OracleRequest { device: lane.to_string(), ..self.oracle_request(path, weights, PathBuf::new()) };
         let made = std::thread::scope(|threads| {
             threads.spawn(|| self.compile_figures());
             lane.beside(|| self.stage.resident(&request, &self.options.profiles))
         });
         let (data, resident) = made.map_err(problem_stop)?;
         self.equip(&data, &resident);
-        OracleSet::resident(data, resident, request, &self.lanes)
+        OracleSet::resident(data, resident, request, (&self.lanes, lane))
     }
 
     /// Oracle data under fresh weights, and the problem's controls, whose blobs lie in the same bytes.
@@ -151,7 +177,7 @@ impl Verifier {
             trials: self.options.trials,
             regimes: true,
             device: self.lanes.first().map_or_else(|| oracle_device(&self.options), ToString::to_string),
-            max_bytes: max_bytes(),
+            max_bytes: room::for_problem(),
             threads: threads(&self.lanes),
             data,
             weights,
@@ -187,7 +213,8 @@ impl Verifier {
 fn problem_stop(error: StageError) -> Stop {
     match error {
         StageError::Candidate(failure) if failure.kind == "too-large" => {
-            Stop::infrastructure(failure.message.clone()).help("add smaller shapes to the problem as CASES")
+            Stop::new(VerdictKind::Infrastructure, TOO_LARGE, failure.message.clone())
+                .help("add smaller shapes to the problem as CASES")
         }
         StageError::Candidate(failure) if failure.kind == "no-device" => Stop::infrastructure(failure.message.clone()),
         StageError::Candidate(failure) if failure.kind == "unsupported" => {
@@ -215,15 +242,6 @@ fn oracle_device(options: &Options) -> String {
         Device::Cpu => "cpu".into(),
         Device::Cuda(ordinal) => format!("cuda:{ordinal}"),
     }
-}
-
-/// Half of the memory that is free: inputs and outputs lie in the oracle's process and then in ours.
-fn max_bytes() -> u64 {
-    let free = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
-        line.split_whitespace().nth(1)?.parse::<u64>().ok()
-    });
-    free.map_or(4 << 30, |kib| kib * 1024 / 2)
 }
 
 /// A seed for one purpose that tells nothing about those for others.

@@ -7,9 +7,7 @@ use tilewright_contract::VerdictKind;
 
 use crate::pipeline::Verifier;
 use crate::problem::{Problem, digest};
-
-/// Share of the host's memory that stays free: problems are loaded beside candidates that allocate.
-const SCARCE: f64 = 0.15;
+use crate::room;
 
 /// A problem that is loaded, or will be by the first who uses it.
 pub(crate) type Slot = Arc<OnceLock<Problem>>;
@@ -20,6 +18,8 @@ pub(crate) struct Shelf<'a> {
     verifier: &'a Verifier,
     /// How many are kept that nobody uses.
     limit: usize,
+    /// Bytes of a problem's data that were fetched from a GPU, and may stay in our memory.
+    copies: u64,
     held: Mutex<Vec<Held>>,
 }
 
@@ -31,21 +31,28 @@ struct Held {
 
 impl<'a> Shelf<'a> {
     pub(crate) fn new(verifier: &'a Verifier, limit: usize) -> Self {
-        Self { verifier, limit, held: Mutex::default() }
+        Self { verifier, limit, copies: room::for_copies(), held: Mutex::default() }
     }
 
     /// A problem as its file is now. The first to ask loads it, the others wait for that.
     pub(crate) fn with<T>(&self, path: &Path, work: impl FnOnce(&Problem) -> T) -> T {
         let slot = self.slot(path);
-        let problem = slot.get_or_init(|| self.verifier.load(path));
+        let problem = slot.get_or_init(|| self.load(path));
         let result = work(problem);
-        if problem.oracle.as_ref().is_err_and(|stop| stop.kind == VerdictKind::Infrastructure) {
-            // It may work the next time.
+        let failed = problem.oracle.as_ref().is_err_and(|stop| stop.kind == VerdictKind::Infrastructure);
+        // It may work the next time; and copies of data go with the last who uses them.
+        if failed || problem.copied() > self.copies {
             self.forget(&slot);
         }
         drop(slot);
         self.tidy();
         result
+    }
+
+    /// Loads a problem; where there is no room for it, once more when those have gone that nobody uses.
+    fn load(&self, path: &Path) -> Problem {
+        let problem = self.verifier.load(path);
+        if problem.lacks_room() && self.close(0) { self.verifier.load(path) } else { problem }
     }
 
     fn slot(&self, path: &Path) -> Slot {
@@ -68,31 +75,23 @@ impl<'a> Shelf<'a> {
     /// Closes those that nobody uses and that are too many, the one that was not used for longest first; where the host's
     /// memory is scarce, one more for each candidate.
     fn tidy(&self) {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let limit = if room::is_scarce() { held.saturating_sub(1) } else { self.limit };
+        self.close(limit.min(self.limit));
+    }
+
+    /// Closes those that nobody uses until as many are left; whether there were any.
+    fn close(&self, limit: usize) -> bool {
         let mut closed = Vec::new();
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let limit = if is_scarce() { held.len().saturating_sub(1) } else { self.limit };
-        while held.len() > limit.min(self.limit) {
+        while held.len() > limit {
             let Some(at) = held.iter().position(|held| Arc::strong_count(&held.slot) == 1) else { break };
             closed.push(held.remove(at));
         }
         drop(held);
-        // Processes end here: nobody should wait for that.
-        drop(closed);
+        // Processes end here: nobody should wait for that with the shelf in his hands.
+        !closed.is_empty()
     }
-}
-
-/// Whether less of the host's memory is free than should be. Unknown is not scarce.
-fn is_scarce() -> bool {
-    std::fs::read_to_string("/proc/meminfo").is_ok_and(|text| free_share(&text).is_some_and(|free| free < SCARCE))
-}
-
-/// Of all memory, the share that is free for use, by the kernel's own account.
-fn free_share(meminfo: &str) -> Option<f64> {
-    let field = |name: &str| -> Option<f64> {
-        let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
-        line.split_whitespace().next()?.parse().ok()
-    };
-    Some(field("MemAvailable:")? / field("MemTotal:")?)
 }
 
 impl Drop for Shelf<'_> {
@@ -104,18 +103,5 @@ impl Drop for Shelf<'_> {
                 threads.spawn(|| drop(held));
             }
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_share_of_free_memory_is_read_or_unknown() {
-        let text = "MemTotal:       1000 kB\nMemFree:         10 kB\nMemAvailable:    250 kB\n";
-        assert_eq!(free_share(text), Some(0.25));
-        assert_eq!(free_share("MemTotal: 1000 kB\n"), None);
-        assert_eq!(free_share("MemTotal: x kB\nMemAvailable: 1 kB\n"), None);
     }
 }

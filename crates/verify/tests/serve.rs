@@ -33,7 +33,8 @@ impl Runner for Oracles {
             "fails" => return Err(CellError::ZygoteDied("for the test".into())),
             _ => {}
         }
-        let error = json!({"kind": "problem", "type": "ValueError", "message": format!("{name} is broken")});
+        let kind = if name == "large" { "too-large" } else { "problem" };
+        let error = json!({"kind": kind, "type": "ValueError", "message": format!("{name} is broken")});
         Ok(Outcome {
             response: Ok(json!({ "error": error })),
             output: String::new(),
@@ -180,4 +181,16 @@ fn what_this_machine_failed_at_is_tried_again() {
     let found = bench.serve((0..3).map(|tag| task(tag, &fails)), Width { jobs: 1, problems: 4 });
     assert!(found.values().all(|&kind| kind == VerdictKind::Infrastructure));
     assert_eq!(bench.asked(&fails), 3);
+}
+
+#[test]
+fn a_problem_that_finds_no_room_makes_those_go_that_nobody_uses() {
+    let bench = Bench::new();
+    let [a, large] = ["a", "large"].map(|name| bench.problem(name, name));
+    let width = Width { jobs: 1, problems: 8 };
+    let order = [&large, &a, &large, &a, &a];
+    let found = bench.serve(order.iter().enumerate().map(|(tag, problem)| task(tag, problem)), width);
+    assert_eq!(found[&0], VerdictKind::Infrastructure);
+    // First there was nobody who could go; then it was tried once more without a, which is loaded again for the next.
+    assert_eq!([&a, &large].map(|problem| bench.asked(problem)), [2, 1 + 2]);
 }

@@ -105,6 +105,11 @@ impl CudaDevice {
         let _ = self.executor();
     }
 
+    /// Whether the GPU computes: where no executor runs, as a fresh one finds it.
+    pub fn works(&mut self) -> bool {
+        self.executor().is_ok()
+    }
+
     /// Executes a plan; `kernels` in the plan's order, `steps` as [`crate::step_kernels`] asked for.
     pub fn run(
         &mut self,

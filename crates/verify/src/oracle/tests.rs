@@ -12,6 +12,7 @@ use tilewright_stage::{Cache, Runner, Stage, StageOptions};
 
 use super::*;
 use crate::draft::Draft;
+use crate::lane::Seat;
 use crate::options::{Mode, Options};
 use crate::problem::Problem;
 use crate::target::{Device, parse_arch};
@@ -213,4 +214,37 @@ fn candidates_are_verified_again_where_the_data_went_and_only_there() {
 
     bench.holders.stillborn.store(100, Ordering::SeqCst);
     assert_eq!(verify(&|_| (true, trouble())), (VerdictKind::Infrastructure, 1));
+}
+
+#[test]
+fn turns_are_those_of_a_gpu() {
+    let bench = Bench::new(&[0, 1]);
+    let seats = [0, 1].map(|_| Seat::find(&bench.verifier.lanes).unwrap());
+    assert_ne!(seats[0].lane.index, seats[1].lane.index);
+    let _turns = seats.each_ref().map(Seat::turn);
+}
+
+#[test]
+fn the_work_of_a_gpu_that_does_not_compute_goes_to_the_others() {
+    // No executor can be started here: whichever GPU is tried does not compute.
+    let bench = Bench::new(&[0, 1, 2]);
+    let lanes = &bench.verifier.lanes;
+    let fails = |broken: &dyn Fn(usize) -> bool| {
+        let tried = Mutex::new(Vec::new());
+        let verdict = bench.verifier.outliving(&bench.problem, |_| {
+            let seat = Seat::find(lanes).unwrap();
+            tried.lock().unwrap().push(seat.lane.index);
+            let outcome = if broken(seat.lane.index) { Err(Stop::infrastructure("for the test")) } else { Ok(()) };
+            Verdict { target: seat.lane.to_string(), ..bench.finish(outcome) }
+        });
+        (verdict.verdict, tried.into_inner().unwrap())
+    };
+    assert_eq!(fails(&|lane| lane == 0), (VerdictKind::Accepted, vec![0, 1]));
+    // It is left alone, also by those who load problems.
+    assert_eq!(fails(&|_| false), (VerdictKind::Accepted, vec![1]));
+    let problem = bench.verifier.load(&bench.problem.path);
+    assert!(problem.reference(&lanes[0]).is_none() && problem.reference(&lanes[1]).is_some());
+    // Each is tried before nobody is left.
+    assert_eq!(fails(&|_| true), (VerdictKind::Infrastructure, vec![1, 2]));
+    assert!(lanes[..2].iter().all(Lane::rests));
 }

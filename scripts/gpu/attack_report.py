@@ -1,6 +1,6 @@
 """Checks the verdicts of `scripts/gpu/attack.sh` against the labels and prints them as a Markdown table.
 
-python3 scripts/gpu/attack_report.py LABELS.csv VERDICTS.jsonl
+python3 scripts/gpu/attack_report.py LABELS.csv VERDICTS.jsonl [NAME…]        the names of those that were run
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 def main() -> int:
     """0 when each attack got a verdict of its label and each honest candidate was accepted."""
-    labels, verdicts = sys.argv[1:]
+    labels, verdicts, *names = sys.argv[1:]
     with open(labels, newline="") as file:
         wanted = {row["id"]: row["verdict"].split("|") for row in csv.DictReader(file)}
     failures = 0
@@ -30,7 +30,7 @@ def main() -> int:
             failures += not good
             why = verdict["reasons"][0]["message"].replace("|", "/")[:100] if verdict["reasons"] else ""
             print(f"| {name} | {verdict['verdict']}{'' if good else ' **wrong**'} | {' or '.join(want)} | {why} |")
-    missing = {name for name in wanted if name != "plain"} - seen
+    missing = {*(names or (name for name in wanted if name != "plain"))} - seen
     print(f"\n{failures} wrong, {len(missing)} without a verdict: {', '.join(sorted(missing)) or '-'}")
     return 1 if failures or missing else 0
 

@@ -132,7 +132,9 @@ def main() -> int:
         "--wrong", type=int, default=0, metavar="N", help="every Nth wrong candidate of the corpus; 0 for none"
     )
     parser.add_argument("--only", default="", help="names that this regular expression finds")
-    parser.add_argument("--reverse", action="store_true", help="the last ones first: time may be over before all came")
+    parser.add_argument(
+        "--first", default="", help="names that this regular expression finds come first: time may be over"
+    )
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--trials", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=12)
@@ -140,7 +142,8 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for all of them")
     parser.add_argument("--out", type=Path, help="verdicts as JSON lines")
     options = parser.parse_args()
-    asked = tasks(options.wrong, options.only)[:: -1 if options.reverse else 1]
+    asked = tasks(options.wrong, options.only)
+    asked.sort(key=lambda task: not re.search(options.first, task.name))
     timed = [] if options.timed else ["--untimed"]
     with ThreadPoolExecutor() as pool:
         first = pool.submit(answers, options, asked, *timed, *(["--confirm"] if options.confirm else []))

@@ -33,6 +33,8 @@ from typing import Any
 
 import triton
 
+LASTS = 3.0
+"""Seconds that no job of an honest candidate takes."""
 ATTACK = Path(__file__).parent / "attack"
 PROBLEM = ATTACK / "problems" / "add_one.py"
 HONEST = ATTACK / "honest" / "plain.py"
@@ -289,32 +291,34 @@ def culprits(binary: str, at_a_time: list[int]) -> list[dict[str, Any]]:
     return rows
 
 
-def processes() -> dict[int, tuple[int, bytes]]:
-    """All processes: the parent, and the command line."""
-    found = {}
+def processes() -> dict[int, tuple[int, float, bytes]]:
+    """All processes: the parent, seconds since the start, and the command line."""
+    found, ticks = {}, os.sysconf("SC_CLK_TCK")
+    now = float(Path("/proc/uptime").read_text().split()[0])
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 after = (entry / "stat").read_text().rpartition(")")[2].split()
-                found[int(entry.name)] = (int(after[1]), (entry / "cmdline").read_bytes())
+                age = now - int(after[19]) / ticks
+                found[int(entry.name)] = (int(after[1]), age, (entry / "cmdline").read_bytes())
     return found
 
 
 def below(ancestor: int) -> tuple[list[int], list[int]]:
-    """Executors among the descendants of a process, and the Python processes that use a GPU: those that hold data."""
-    known, executors, holders = processes(), [], []
-    for pid, (parent, command) in known.items():
+    """Executors among the descendants of a process, and those that hold a problem's data: of the Python processes that
+    were forked from another, those that have outlived any candidate's job."""
+    known = processes()
+    python = {pid for pid, (_, _, command) in known.items() if b"tilewright.cell" in command}
+    forking = {parent for pid, (parent, _, _) in known.items() if pid in python}
+    executors, holders = [], []
+    for pid, (parent, age, command) in known.items():
         above = parent
         while above in known and above != ancestor:
             above = known[above][0]
-        if above != ancestor:
-            continue
-        if b"executor" in command.split(b"\0"):
+        if above == ancestor and b"executor" in command.split(b"\0"):
             executors.append(pid)
-        elif b"tilewright.cell" in command:
-            with contextlib.suppress(OSError):
-                if "/dev/nvidiactl" in {os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir()}:
-                    holders.append(pid)
+        elif above == ancestor and pid in python - forking and parent in python and age > LASTS:
+            holders.append(pid)
     return executors, holders
 
 
@@ -333,9 +337,11 @@ def kills(binary: str, executors: int, holders: int, candidates: int) -> list[di
         def kill() -> None:
             while process.poll() is None and order:
                 # Often within a candidate, never all of its tries.
-                time.sleep(rng.uniform(0.1, 1.0))
-                victims = dict(zip(("executor", "holder"), below(process.pid), strict=True))[order[-1]]
-                if victims:
+                time.sleep(rng.uniform(0.05, 0.7))
+                found = dict(zip(("executor", "holder"), below(process.pid), strict=True))
+                # One that is not there yet, or again, gets its turn later.
+                rng.shuffle(order)
+                if victims := found[order[-1]]:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(rng.choice(victims), signal.SIGKILL)
                         killed[order.pop()] += 1
@@ -366,7 +372,7 @@ def main() -> int:
     parser.add_argument("binary")
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--holders", type=int, default=10)
-    parser.add_argument("--candidates", type=int, default=120)
+    parser.add_argument("--candidates", type=int, default=160)
     parser.add_argument("--jobs", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--skip", nargs="*", default=[])
     parser.add_argument("--json", type=Path)

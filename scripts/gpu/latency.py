@@ -21,6 +21,8 @@ import candidates
 from service import Service, end_on_signal
 
 WARM_UP = 3
+ON_GPU = ("replay", "prepare", "time")
+"""Stages within which an executor works."""
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -46,7 +48,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         kinds[verdict["verdict"]] += 1
         for stage in verdict["stages"]:
             stages[stage["stage"]].append(stage["seconds"])
-        on_gpu.append(sum(stage["seconds"] for stage in verdict["stages"] if stage["stage"] in ("replay", "time")))
+        on_gpu.append(sum(stage["seconds"] for stage in verdict["stages"] if stage["stage"] in ON_GPU))
     log = service.close(1.0)
     stages.pop("oracle", None)
     return {

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import candidates
-from service import Service, Watch, end_on_signal
+from service import ENDED, Service, Watch, end_on_signal
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -74,8 +74,9 @@ def summary(answers: list[dict[str, Any]]) -> dict[str, Any]:
     kinds = collections.Counter(verdict["verdict"] for verdict in verdicts)
     others = [v for v in verdicts if v["verdict"] != "accepted"]
     total = sum(sum(times) for times in stages.values()) or 1.0
-    turns = sum(sum(stages.get(name, [])) for name in ("replay", "time"))
+    turns = sum(stages.get("time", []))
     return {
+        "first": min((answer["at"] for answer in answers), default=0.0),
         "seconds": wall,
         "verdicts_per_second": len(verdicts) / wall if wall else 0.0,
         "kernels_per_second": sum(len(verdict["resources"]) for verdict in verdicts) / wall if wall else 0.0,
@@ -111,13 +112,17 @@ def plain(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     script, seconds, correct, errors = Path(__file__).with_name("plain.py"), [], 0, []
     python = os.environ.get("TILEWRIGHT_PYTHON", sys.executable)
     for made in sample:
+        if ENDED.is_set():
+            break
         with tempfile.TemporaryDirectory() as cache:
             start = time.monotonic()
             command = [python, str(script), str(made.problem), str(made.path)]
             done = subprocess.run(
                 command, capture_output=True, text=True, env={**os.environ, "TRITON_CACHE_DIR": cache}
             )
-            seconds.append(time.monotonic() - start)
+        if ENDED.is_set():
+            break  # it was ended too
+        seconds.append(time.monotonic() - start)
         if done.returncode == 0:
             correct += json.loads(done.stdout)["correct"]
         else:
@@ -125,8 +130,8 @@ def plain(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     return {
         "candidates": len(seconds),
         "correct": correct,
-        "median_seconds": statistics.median(seconds),
-        "per_second": len(seconds) / sum(seconds),
+        "median_seconds": statistics.median(seconds) if seconds else None,
+        "per_second": len(seconds) / sum(seconds) if seconds else None,
         "errors": errors[:3],
     }
 
@@ -141,6 +146,7 @@ def table(found: dict[str, Any]) -> str:
         ("timed", str(found["timed"])),
         ("kernels compiled a second", f"{found['kernels_per_second']:.1f}"),
         ("answered by the cache of compiled kernels", str(found["compiled_before"])),
+        ("from the start to the first verdict, seconds", f"{found['warm']['first']:.1f}"),
         ("loading the problems, seconds", f"{found['warm']['seconds']:.1f} ({found['warm']['verdicts']})"),
         ("seconds for a candidate, median", f"{found['seconds_each']:.2f}"),
         ("cores in use", f"{found['cores_busy']:.1f} of {os.cpu_count()}"),
@@ -149,7 +155,7 @@ def table(found: dict[str, Any]) -> str:
         ("host memory, peak", f"{found['host_bytes_peak'] / 2**30:.1f} GiB"),
         ("GPU memory, peak", "-" if found["gpu_mib_peak"] is None else f"{found['gpu_mib_peak'] / 1024:.1f} GiB"),
     ]
-    if (by := found.get("plain")) is not None:
+    if (by := found.get("plain")) is not None and by["per_second"]:
         rows.append(
             (
                 "a plain baseline, verdicts a second",
@@ -188,9 +194,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as cache:
         os.environ["TILEWRIGHT_CACHE"] = cache
         found = measure(options, Path(folder))
+        print(table(found), flush=True)
         if options.plain:
             found["plain"] = plain(options, Path(folder))
-    print(table(found))
+    for line in table(found).splitlines() if options.plain else []:
+        if "plain" in line or "ratio" in line:
+            print(line, flush=True)
     if options.out:
         options.out.write_text(json.dumps(found) + "\n")
 

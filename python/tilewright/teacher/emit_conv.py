@@ -24,7 +24,11 @@ def conv_tile(pixels: int, outputs: int, inner: int, dtype: torch.dtype, options
     elif dtype in (torch.float16, torch.bfloat16):
         p, o, k, warps, stages = 128, 128, 64, 8, 3
     else:
-        p, o, k, warps, stages = 128, 64 if outputs <= 64 else 128, 64 if inner > 32 else 32, 8, 2
+        # An inner block that the taps fill badly costs more than a small one.
+        k = 64 if -(-inner // 64) * 64 < 1.15 * inner else 32
+        p, o, warps, stages = 128, 64 if outputs <= 64 else 128, 8, 2
+        if k == 32 and outputs <= 64 and pixels >= 256 * 2 * device_of(options).processors:
+            p, stages = 256, 3
     o = min(o, max(16, 1 << (outputs - 1).bit_length()))
     k = min(k, max(16, 1 << (inner - 1).bit_length()))
     device = device_of(options)

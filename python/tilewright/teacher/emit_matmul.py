@@ -24,9 +24,9 @@ def choose_tile(m: int, n: int, k: int, batch: int, dtype: torch.dtype, options:
     if "tile" in options:
         rows, cols, inner, warps, stages = options["tile"]
     elif dtype in (torch.float16, torch.bfloat16):
-        rows, cols, inner, warps, stages = 128, 256, 64, 8, 4
-        if tiles(m, n, 128, 256) * batch < fill:
-            rows, cols, inner, warps, stages = 128, 128, 64, 8, 3
+        rows, cols, inner, warps, stages = 256, 128, 64, 8, 3
+        if tiles(m, n, 256, 128) * batch < fill:
+            rows, cols, inner, warps, stages = 128, 128, 64, 4, 4
         if tiles(m, n, 128, 128) * batch < fill:
             rows, cols, inner, warps, stages = 64, 64, 64, 4, 4
     elif dtype == torch.float32:
@@ -82,9 +82,20 @@ def emit_matmul(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
     sm, sn, sk = (scalar_size(w, wish, s) for wish, s in (("m", m), ("n", n), ("k", k)))
     grouped = options.get("grouped", True) and tiles(numbers[0], numbers[1], rows, cols) > 16
     many = bool(batch) and max(table.of(count)) > MOST_BATCHES
-    tile_index(
-        w, sm, sn, grouped, "tl.program_id(0)" + (f" % (tl.cdiv({sm}, BLOCK_M) * tl.cdiv({sn}, BLOCK_N))" * many)
-    )
+    described = descriptors_fit(tile, a, b, batch, split)
+    loads = open_descriptors(tile, (sm, sn, sk)) if described else []
+    programs = device_of(options).processors
+    resident = described and options.get("resident", False)
+    number = "tl.program_id(0)" + (f" % (tl.cdiv({sm}, BLOCK_M) * tl.cdiv({sn}, BLOCK_N))" * many)
+    if resident:
+        w.names |= {"number", "tile_count"}
+        w.constexpr("PROGRAMS", str(programs))
+        w.line("# One program a multiprocessor: the next tile's loads overlap with the end of the one before.")
+        w.line(f"tile_count = tl.cdiv({sm}, BLOCK_M) * tl.cdiv({sn}, BLOCK_N)")
+        w.line("for number in tl.range(tl.program_id(0), tile_count, PROGRAMS, flatten=True):")
+        w.indent += 1
+        number = "number"
+    tile_index(w, sm, sn, grouped, number)
     outer = []
     if split > 1:
         w.line("split = tl.program_id(2)")
@@ -108,8 +119,8 @@ def emit_matmul(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
     row_a = form_text(w, a.axes[first], a.offset(), "row[:, None]", "row")
     col_b = form_text(w, b.axes[first + 1], b.offset(), "col[None, :]", "col")
     const_a, const_b = (w.lin(ir.Lin({}, v.offset().const), {}) for v in (a, b))
-    if descriptors_fit(tile, a, b, batch, split):
-        descriptor_loop(tile, (sm, sn, sk))
+    if described:
+        descriptor_loop(tile, loads, sk)
     else:
         w.line(f"a_rows = {added(w.pointer(a.value), const_a, *base_a, row_a)}")
         w.line(f"b_cols = {added(w.pointer(b.value), const_b, *base_b, col_b)}")
@@ -121,8 +132,11 @@ def emit_matmul(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
     ni, mi = len(outer) + 1, len(outer)
     masks = [(lead, ""), (lead | {mi}, "row_mask[:, None]"), (lead | {ni}, "col_mask[None, :]")]
     tile.epilogue([*outer, "row[:, None]", "col[None, :]"], masks, "tile_mask")
+    w.indent -= 1 if resident else 0
     grid = f"triton.cdiv({sizes.text(m)}, {rows}) * triton.cdiv({sizes.text(n)}, {cols})"
-    if many:
+    if resident:
+        grid = f"(min({grid}, {programs}),)"
+    elif many:
         grid = f"({grid} * {sizes.atomic(count)}, 1" + (f", {split})" if split > 1 else ")")
     elif split > 1:
         grid = f"({grid}, {sizes.text(count)}, {split})"
@@ -182,9 +196,9 @@ def descriptor_of(table: Sizes, view: ir.View) -> tuple[bool, Any] | None:
     return None
 
 
-def descriptor_loop(tile: Tile, extents: tuple[str, str, str]) -> None:
-    """Blocks come through descriptors, which know their tensor's edges: no masks, and block copies on Hopper."""
-    w, dtype = tile.writer, tile.node.views["a"].value.dtype
+def open_descriptors(tile: Tile, extents: tuple[str, str, str]) -> list[str]:
+    """Makes a descriptor of each operand; the texts of a block's loads."""
+    w = tile.writer
     w.allocator = True
     loads = []
     sm, sn, sk = extents
@@ -202,6 +216,12 @@ def descriptor_loop(tile: Tile, extents: tuple[str, str, str]) -> None:
         place = ["tile_m * BLOCK_M", "start"] if role == "a" else ["start", "tile_n * BLOCK_N"]
         place = place if straight else place[::-1]
         loads.append(f"{role}_blocks.load([{place[0]}, {place[1]}])" + ("" if straight else ".T"))
+    return loads
+
+
+def descriptor_loop(tile: Tile, loads: list[str], sk: str) -> None:
+    """Blocks come through descriptors, which know their tensor's edges: no masks, and block copies on Hopper."""
+    w, dtype = tile.writer, tile.node.views["a"].value.dtype
     w.line(f"acc = tl.zeros((BLOCK_M, BLOCK_N), dtype={accumulator(dtype)})")
     with w.block(f"for start in range(0, {sk}, BLOCK_K):"):
         w.line(f"a = {loads[0]}")

@@ -299,10 +299,11 @@ class Rows:
         elif kept_inside:
             self.form = "tile"
             self.persistent = power <= 256 and self.options.get("persistent", 1) > 0
-            self.block_r = power if self.persistent else 64
+            self.block_r = power if self.persistent else self.options.get("block_r", 64)
             self.block_x = 64 if self.block_r <= 64 and rows >= 1 << 16 else 32
             if self.block_r > 128:
                 self.block_x = 16
+            self.block_x = self.options.get("block_x", self.block_x)
         else:
             self.persistent = power <= self.options.get("persistent", 65536 if self.reads_few() else 16384)
             if power <= 512 and self.persistent and layout.x:

@@ -204,6 +204,7 @@ VARIANTS: list[tuple[str, dict[str, Any], str]] = [
     ("tap-loop", {"flat_taps": False}, "convolutions: a loop over taps around one over channels"),
     ("descriptors", {"descriptors": True}, "operands of products through tensor descriptors"),
     ("pointers", {"descriptors": False}, "operands of products through pointers"),
+    ("resident", {"resident": True}, "products by one program a multiprocessor, tile after tile"),
     ("row-order", {"grouped": False}, "tiles of a product in row order"),
     ("scores-in-memory", {"fused_attention": False}, "attention as product, softmax, product"),
     ("loop-4096", {"loop_block": 4096}, "4096 elements a program in element-wise kernels"),

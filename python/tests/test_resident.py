@@ -140,10 +140,11 @@ def test_without_a_gpu_nothing_is_timed(conversation: tuple) -> None:
 def test_times_of_the_reference(conversation: tuple) -> None:
     stream, _ = conversation
     assert ask(stream, {"work": None})["flops"] == 2 * 6 * 8 * 300
-    ready = ask(stream, {"prepare": "eager"})
-    assert ready["graph"] and 0.0 < ready["nothing_us"] < 50.0
-    times = ask(stream, {"time": "eager", "calls": 5})["us"]
-    assert len(times) == 5 and all(ready["nothing_us"] < us < 1e4 for us in times)
+    assert ask(stream, {"prepare": "eager"})["graph"]
+    # As often as the inputs have places, and once more.
+    for _ in range(9):
+        timed = ask(stream, {"time": "eager", "calls": 5})
+        assert len(timed["us"]) == 5 and all(0.0 < timed["nothing_us"] < us < 1e4 for us in timed["us"])
     assert "error" in ask(stream, {"time": "compile", "calls": 5})
 
 

@@ -55,7 +55,7 @@ def variant(candidate: Path, share: float, comment: str) -> str:
 def write_variants(candidate: Path, share: float, count: int, folder: Path) -> list[Path]:
     """Files of candidates that differ in a comment."""
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"run{run}.py" for run in range(count)]
+    paths = [folder / f"share{int(share * 100)}_{run}.py" for run in range(count)]
     for path in paths:
         path.write_text(variant(candidate, share, path.stem))
     return paths
@@ -118,13 +118,16 @@ def repeat(options: argparse.Namespace, problem: Path, log) -> None:
     candidate = problem.with_name(f"{problem.stem}_triton.py")
     # All programs of a product run at once, so that more of them are not slower by their share.
     parts = PARTS if "EXTRA" in candidate.read_text() else {"": 0.0}
+    folder = options.out / problem.stem
+    runs = {name: options.slow_runs if share else options.runs for name, share in parts.items()}
+    paths = {name: write_variants(candidate, share, runs[name], folder) for name, share in parts.items()}
+    everything = verdicts(options.binary, problem, folder)
+    log.writelines(json.dumps(v) + "\n" for v in everything)
+    log.flush()
     plain: dict[str, list[dict]] = {}
-    for name, share in parts.items():
-        folder = options.out / f"{problem.stem}_{int(share * 100)}"
-        paths = write_variants(candidate, share, options.runs if share == 0.0 else options.slow_runs, folder)
-        found = verdicts(options.binary, problem, folder)
-        log.writelines(json.dumps(v) + "\n" for v in found)
-        log.flush()
+    for name in parts:
+        names = {path.name for path in paths[name]}
+        found = [v for v in everything if Path(v["candidate"]["path"]).name in names]
         if not found:
             print(f"| {problem.stem} {name} | 0 |")
             continue
@@ -141,14 +144,14 @@ def repeat(options: argparse.Namespace, problem: Path, log) -> None:
             cells += [middle, f"{variation(values):.2%}", half_width(estimates), told_apart(pairs)]
         if not name:
             plain = kinds
-        clocks = other_clocks(problem, paths[0])
+        clocks = other_clocks(problem, paths[name][0])
         warm = statistics.median(v["timing"]["warm_us"]["value"] for v in found)
         print("| " + " | ".join([*cells, f"{warm:.2f}", *(f"{us:.2f}" for us in clocks)]) + " |", flush=True)
 
 
 def sizes(options: argparse.Namespace) -> None:
     """The candidate `scale_add` in several sizes by all clocks."""
-    print("\n| kernel | device us | do_bench | without its cost | against ours | profiler | against ours |")
+    print("| kernel | device us | do_bench | without its cost | against ours | profiler | against ours |")
     print("|---|---|---|---|---|---|---|")
     for name, count in SIZES.items():
         folder = options.out / f"size_{count}"
@@ -166,6 +169,7 @@ def sizes(options: argparse.Namespace) -> None:
             f"| {profiler / ours - 1:+.2%} |",
             flush=True,
         )
+    print()
 
 
 def main() -> None:
@@ -178,6 +182,8 @@ def main() -> None:
     parser.add_argument("--sizes", action="store_true", help="other clocks on kernels of 20, 50 and 200 us, too")
     parser.add_argument("--out", type=Path, default=Path("/tmp"))
     options = parser.parse_args()
+    if options.sizes:
+        sizes(options)
     print(
         "| problem | verdicts | device us | CV | 95 % | told apart | speedup | CV | 95 % | told apart "
         "| warm us | do_bench | without its cost | profiler |"
@@ -187,8 +193,6 @@ def main() -> None:
         for problem in sorted(p for p in HERE.glob("*.py") if not p.stem.endswith("_triton")):
             if not options.only or problem.stem in options.only:
                 repeat(options, problem, log)
-    if options.sizes:
-        sizes(options)
 
 
 if __name__ == "__main__":

@@ -174,6 +174,8 @@ pub struct DeviceLimits {
     pub copy: f64,
     /// Bytes of the second-level cache.
     pub cache_bytes: u64,
+    /// What events measure around a kernel that does nothing, in microseconds.
+    pub nothing_us: f64,
     /// Operations a second of a large matrix product, by dtype.
     pub matmul: BTreeMap<String, f64>,
     pub host: HostCosts,

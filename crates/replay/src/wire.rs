@@ -42,6 +42,8 @@ pub(crate) enum Request {
         /// Whether to send back the results of the last call, or where they are.
         read_back: bool,
     },
+    /// What events measure around a kernel that does nothing; a program has to be prepared.
+    TimeNothing,
     /// Bytes a second that a copy within the device's memory moves, read and written together.
     CopyRate,
     /// Does the GPU compute?
@@ -59,6 +61,7 @@ impl Request {
             Self::Play { .. } => "play",
             Self::Time { .. } => "time",
             Self::CopyRate => "copy_rate",
+            Self::TimeNothing => "time_nothing",
             Self::Probe => "probe",
         }
     }
@@ -66,7 +69,7 @@ impl Request {
     /// Whether the answer depends on what earlier requests left in the process.
     pub(crate) fn needs_more(&self) -> bool {
         match self {
-            Self::Time { .. } | Self::Play { .. } => true,
+            Self::Time { .. } | Self::TimeNothing | Self::Play { .. } => true,
             Self::RunAll { starts, .. } => starts.first().is_some_and(Start::continues),
             Self::Run { .. } | Self::Forget | Self::Prepare(_) | Self::CopyRate | Self::Probe => false,
         }
@@ -161,13 +164,13 @@ pub(crate) enum Response {
     Timed {
         guard: Option<usize>,
         calls: Vec<Call>,
-        /// What events measure around a kernel that does nothing, in microseconds.
-        nothing_us: f64,
         /// Where the results of the last call are, if they were asked for and are not sent.
         loan: Option<Loan>,
     },
     /// And the bytes of the second-level cache.
     Rate(f64, u64),
+    /// Microseconds.
+    Nothing(f64),
     Healthy,
     /// The process ends after it.
     Failed(Failure),

@@ -61,14 +61,6 @@ pub struct Ready {
     pub end_to_end_us: f64,
 }
 
-/// A block of calls, in microseconds.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Times {
-    pub us: Vec<f64>,
-    /// What events measured around a kernel that does nothing, in between.
-    pub nothing_us: f64,
-}
-
 /// What a device and its host can do, as the reference's process measures it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Rates {
@@ -304,9 +296,13 @@ impl Resident {
         Ok(ready)
     }
 
-    /// Device time of some calls, with a cold second-level cache.
-    pub fn time(&self, kind: BaselineKind, calls: u32) -> Result<Times, StageError> {
-        self.held().ask(&json!({"time": kind, "calls": calls}))
+    /// Device time of some calls in microseconds, with a cold second-level cache.
+    pub fn time(&self, kind: BaselineKind, calls: u32) -> Result<Vec<f64>, StageError> {
+        #[derive(Deserialize)]
+        struct Times {
+            us: Vec<f64>,
+        }
+        Ok(self.held().ask::<Times>(&json!({"time": kind, "calls": calls}))?.us)
     }
 
     /// Operations and least bytes of one call.

@@ -38,25 +38,21 @@ impl From<StageError> for Trouble {
 /// Times of one side, block by block: each block has its memory elsewhere, so that it counts as one figure.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Series {
-    /// The median of each block, in microseconds.
+    /// The median of each block as it was measured, in microseconds.
     pub(crate) blocks: Vec<f64>,
-    /// What was taken off each.
-    overheads: Vec<f64>,
     pub(crate) calls: u32,
 }
 
 impl Series {
-    /// Adds a block of times, if there are any, less the cost of measuring.
-    pub(crate) fn add(&mut self, times: &[f64], overhead: f64) {
-        // Not zero or less, even of what takes as long as nothing does.
-        self.blocks.extend(median(times).map(|us| (us - overhead).max(LEAST_US)));
-        self.overheads.push(overhead);
+    /// Adds a block of times, if there are any.
+    pub(crate) fn add(&mut self, times: &[f64]) {
+        self.blocks.extend(median(times));
         self.calls += times.len() as u32;
     }
 
-    /// The cost of measuring, in microseconds.
-    pub(crate) fn overhead(&self) -> f64 {
-        median(&self.overheads).unwrap_or_default()
+    /// The blocks less the cost of measuring; not zero or less, even of what takes as long as nothing does.
+    pub(crate) fn net(&self, overhead: f64) -> Vec<f64> {
+        self.blocks.iter().map(|us| (us - overhead).max(LEAST_US)).collect()
     }
 }
 
@@ -86,11 +82,11 @@ mod tests {
     #[test]
     fn a_block_counts_as_its_median() {
         let mut series = Series::default();
-        series.add(&[], 0.5);
-        series.add(&[1.0, 2.0, 9.0], 0.5);
-        series.add(&[4.0], 0.25);
-        series.add(&[1.0], 1.0);
-        assert_eq!((&series.blocks, series.calls, series.overhead()), (&vec![1.5, 3.75, LEAST_US], 5, 0.5));
+        series.add(&[]);
+        series.add(&[1.0, 2.0, 9.0]);
+        series.add(&[4.0]);
+        series.add(&[1.0]);
+        assert_eq!((series.net(1.0), series.calls), (vec![1.0, 3.0, LEAST_US], 5));
     }
 
     /// Blocks are as long as there is time for, and never longer than that but for a single call.

@@ -44,11 +44,13 @@ impl Verifier {
             Some(limits) => limits,
             None => {
                 let (copy, cache_bytes) = device.copy_rate().map_err(Stop::from)?;
+                let nothing_us = device.nothing().map_err(Stop::from)?;
                 let rates = reference.rates()?;
                 let (device, driver) = identity.unwrap_or_default();
                 let measured_at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
                 let (matmul, host) = (rates.matmul, rates.host);
-                let limits = DeviceLimits { device, driver, software, measured_at, copy, cache_bytes, matmul, host };
+                let limits =
+                    DeviceLimits { device, driver, software, measured_at, copy, cache_bytes, nothing_us, matmul, host };
                 // Without the file they are measured again next time.
                 let _ = path.map(|path| write(&path, &limits));
                 limits
@@ -136,6 +138,7 @@ mod tests {
             measured_at: 0,
             copy: 4e12,
             cache_bytes: 60 << 20,
+            nothing_us: 4.0,
             matmul: [("float16".to_owned(), 7e14), ("float32".to_owned(), 5e13)].into(),
             host: HostCosts { module: 1.0, launch: 10.0, step: 2.0 },
         }

@@ -9,7 +9,7 @@ use tilewright_contract::{
     BaselineKind, BaselineTime, ConfigurationTime, Dtype, LaunchTime, Timing, Value, VerdictKind,
 };
 use tilewright_judge::{OWN_REGIME, Tally};
-use tilewright_replay::cuda::{Block, CudaDevice, Prepared, Results, Timed};
+use tilewright_replay::cuda::{Block, CudaDevice, Prepared, Results};
 use tilewright_replay::{Call, Contents, Executable, Loan, Run, RunResult};
 use tilewright_stage::Resident;
 
@@ -125,9 +125,11 @@ fn time_fastest<'a>(
     let start = Instant::now();
     let timing = bench.time(device, draft);
     draft.spent("time", start.elapsed().as_secs_f64(), false);
-    let configurations =
-        configurations.into_iter().map(|(us, built)| ConfigurationTime { choices: built.choices(), us });
-    Ok(Some(Timing { configurations: configurations.collect(), ..timing? }))
+    let timing = timing?;
+    let configurations = configurations
+        .into_iter()
+        .map(|(us, built)| ConfigurationTime { choices: built.choices(), us: (us - timing.overhead_us).max(0.0) });
+    Ok(Some(Timing { configurations: configurations.collect(), ..timing }))
 }
 
 /// One plan on the inputs of the problem's own trials.
@@ -170,9 +172,8 @@ impl<'a> Bench<'a> {
     fn tune(&mut self, device: &mut CudaDevice) -> Result<f64, Stop> {
         self.prepare(device)?;
         self.block(device, Block { calls: 3, ..COLD })?;
-        let timed = self.block(device, Block { calls: TUNING, ..COLD })?;
-        let us: Vec<f64> = timed.calls.iter().map(|call| call.us).collect();
-        Ok(median(&us).map_or(f64::INFINITY, |us| us - overhead(timed.nothing_us)))
+        let calls = self.block(device, Block { calls: TUNING, ..COLD })?;
+        Ok(median(&times(&calls)).unwrap_or(f64::INFINITY))
     }
 
     /// Of a plan that is ready.
@@ -191,17 +192,19 @@ impl<'a> Bench<'a> {
         let warm = self.series(device, Block { cold: false, ..COLD })?;
         let launches = self.block(device, Block { calls: self.pace, launches: true, ..COLD })?;
         let none = || Stop::infrastructure("no call was timed");
-        let device_us = estimate(&found.ours.blocks).ok_or_else(none)?;
+        let overhead = found.limits.as_ref().map_or_else(|| device.nothing(), |limits| Ok(limits.nothing_us));
+        let overhead = overhead.map(overhead_of)?;
+        let device_us = estimate(&found.ours.net(overhead)).ok_or_else(none)?;
         let dtype = self.float_input().unwrap_or(Dtype::F32);
         let known = found.limits.as_ref().zip(found.work);
         let limit = known.and_then(|(limits, work)| limits::limit(limits, work, dtype, device_us.value));
         limit.as_ref().map_or(Ok(()), |limit| limits::check(limit, device_us.high))?;
         Ok(Timing {
             device_us,
-            warm_us: estimate(&warm.blocks).ok_or_else(none)?,
+            warm_us: estimate(&warm.net(overhead)).ok_or_else(none)?,
             calls: found.ours.calls,
-            overhead_us: found.ours.overhead(),
-            launches: self.launch_times(&launches.calls),
+            overhead_us: overhead,
+            launches: self.launch_times(&launches),
             baselines: found.baselines,
             device: [before, device.state()].into_iter().flatten().collect(),
             host: found.limits.map(|limits| limits::host_time(&limits, &self.built.plan, device_us.value)),
@@ -221,9 +224,10 @@ impl<'a> Bench<'a> {
         let Some(reference) = self.candidate.problem.reference(lane) else { return Ok(()) };
         let reference = reference.as_ref();
         found.work = Some(reference.work()?);
-        found.limits = Some(self.verifier.limits(lane, device, reference)?);
+        let limits = found.limits.insert(self.verifier.limits(lane, device, reference)?);
+        let overhead = overhead_of(limits.nothing_us);
         for &kind in kinds {
-            let (ours, baseline) = self.compare(device, reference, kind)?;
+            let (ours, baseline) = self.compare(device, reference, kind, overhead)?;
             found.baselines.extend(baseline);
             if found.ours.blocks.is_empty() {
                 found.ours = ours;
@@ -239,6 +243,7 @@ impl<'a> Bench<'a> {
         device: &mut CudaDevice,
         reference: &Resident,
         kind: BaselineKind,
+        overhead: f64,
     ) -> Result<(Series, Option<BaselineTime>), Trouble> {
         let ready = reference.prepare(kind)?;
         let (mut ours, mut theirs) = (Series::default(), Series::default());
@@ -251,20 +256,20 @@ impl<'a> Bench<'a> {
                     let asked = Instant::now();
                     let times = reference.time(kind, pace)?;
                     pace = next_pace(pace, asked.elapsed());
-                    // Without a graph, the gaps between kernels are part of the time anyway.
-                    let overhead = if ready.graph { overhead(times.nothing_us) } else { 0.0 };
-                    theirs.add(&times.us, overhead);
+                    theirs.add(&times);
                 }
             }
         }
+        // Without a graph, the gaps between kernels are part of the time anyway.
+        let (theirs, calls) = (theirs.net(if ready.graph { overhead } else { 0.0 }), theirs.calls);
         let baseline = || {
             Some(BaselineTime {
                 baseline: kind,
-                device_us: estimate(&theirs.blocks)?,
-                calls: theirs.calls,
+                device_us: estimate(&theirs)?,
+                calls,
                 graph: ready.graph,
                 end_to_end_us: Some(ready.end_to_end_us),
-                speedup: speedup(&theirs.blocks, &ours.blocks)?,
+                speedup: speedup(&theirs, &ours.net(overhead))?,
             })
         };
         let baseline = baseline();
@@ -305,28 +310,28 @@ impl<'a> Bench<'a> {
     /// Times a block: as many calls as there is time for, whatever `block` says.
     fn add(&mut self, found: &mut Series, device: &mut CudaDevice, block: Block) -> Result<(), Stop> {
         let start = Instant::now();
-        let timed = self.block(device, Block { calls: self.pace, ..block })?;
-        self.pace = next_pace(timed.calls.len() as u32, start.elapsed());
-        found.add(&timed.calls.iter().map(|call| call.us).collect::<Vec<f64>>(), overhead(timed.nothing_us));
+        let calls = self.block(device, Block { calls: self.pace, ..block })?;
+        self.pace = next_pace(calls.len() as u32, start.elapsed());
+        found.add(&times(&calls));
         Ok(())
     }
 
     /// Times some calls, and makes sure that they computed what was judged.
-    fn block(&mut self, device: &mut CudaDevice, block: Block) -> Result<Timed, Stop> {
+    fn block(&mut self, device: &mut CudaDevice, block: Block) -> Result<Vec<Call>, Stop> {
         // Where every result is judged, a block is one call.
         let block = if self.varies { Block { calls: 1, read_back: true, ..block } } else { block };
-        let (timed, results) = device.time(block, Some(self.candidate.deadline()))?;
+        let (calls, results) = device.time(block, Some(self.candidate.deadline()))?;
         let same = |call: &Call| self.digests.get(call.set) == Some(&call.digest);
-        if !self.varies && !timed.calls.iter().all(same) {
+        if !self.varies && !calls.iter().all(same) {
             self.varies = true;
             // The calls of this block are used all the same, but its last results have to be right.
             let again = Block { calls: 1, read_back: true, ..block };
             let (last, results) = device.time(again, Some(self.candidate.deadline()))?;
-            self.judge_last(&last.calls, results)?;
+            self.judge_last(&last, results)?;
         } else if block.read_back {
-            self.judge_last(&timed.calls, results)?;
+            self.judge_last(&calls, results)?;
         }
-        Ok(timed)
+        Ok(calls)
     }
 
     fn judge_last(&self, calls: &[Call], results: Results) -> Result<(), Stop> {
@@ -479,6 +484,10 @@ fn is_enough(found: &Series, start: Instant, budget: Duration) -> bool {
 }
 
 /// The cost of measuring, in microseconds, by what events measure around a kernel that does nothing.
-fn overhead(nothing_us: f64) -> f64 {
+fn overhead_of(nothing_us: f64) -> f64 {
     (nothing_us - NOTHING).max(0.0)
+}
+
+fn times(calls: &[Call]) -> Vec<f64> {
+    calls.iter().map(|call| call.us).collect()
 }

@@ -4,9 +4,8 @@ Questions and answers:
 
 - `{"prepare": NAME}`, one of `BASELINES`: `{"graph": bool, "seconds": float, "end_to_end_us": float}`: one of many
   calls without a graph, by the host's clock.
-- `{"time": NAME, "calls": n}`: `{"us": [float], "nothing_us": float}`, device time of each call in microseconds, with a
-  cold cache; and what events measure around a kernel that does nothing, in between. The next question finds the inputs
-  and results elsewhere in memory: where they lie is part of what times differ by.
+- `{"time": NAME, "calls": n}`: `{"us": [float]}`, device time of each call in microseconds, with a cold cache. The next
+  question finds the inputs and results elsewhere in memory: where they lie is part of what times differ by.
 - `{"work": null}`: `{"flops": int, "bytes": int, "least": {"read": int, "written": int, "flops": int}}`, of one call:
   floating operations of its matrix products, convolutions and attentions; bytes of its inputs, weights and outputs,
   each counted once; and what of that no program can leave out (see `least_work`).
@@ -18,11 +17,11 @@ The module runs with torch's own defaults, but without TF32: a candidate must re
 
 from __future__ import annotations
 
+import functools
 import random
-import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -33,7 +32,7 @@ from tilewright.cell import gradients
 from tilewright.cell import oracle_reference as reference
 from tilewright.cell.device_memory import tensor_at
 from tilewright.cell.direct import buffer_dtypes, load_state
-from tilewright.cell.host_costs import end_to_end, host_costs, nothing_kernel
+from tilewright.cell.host_costs import end_to_end, host_costs
 from tilewright.cell.least_work import least_work
 from tilewright.cell.oracle_problem import load, read_source
 from tilewright.cell.oracle_values import decode
@@ -53,9 +52,7 @@ ROOM = 16 << 20
 """Bytes in which the inputs of a place are moved, as `ROOM` in `replay/src/cuda/clock.rs`."""
 STEP = 512
 """Steps in which they are moved: what torch's allocator aligns to."""
-NOTHING_EVERY = 3
-"""One call of the kernel that does nothing for so many of the reference, as in `replay/src/cuda/clock.rs`."""
-HOLD = 1.5
+HOLD = 1.2
 """How long the device is kept waiting for calls, as a multiple of what putting the last ones into the stream took."""
 MOST_SECONDS = 1e-4
 """A call that takes longer to be put into the stream waits for the device itself, or the host was held up."""
@@ -75,6 +72,8 @@ class Place:
     args: list[Any]
     memory: list[torch.Tensor]
     """What the inputs lie in."""
+    fresh: list[Callable[[], Any]] = field(default_factory=list)
+    """For each set: puts it there and flushes the cache."""
 
 
 class Subject:
@@ -111,8 +110,7 @@ class Subject:
         self.direct: dict[str, Callable[[], Any]] = {}
         """The same, as a program calls them."""
         self.count = self.turn = 0
-        one = torch.zeros(1, device=self.device)
-        self.nothing = recorded(lambda: nothing_kernel[(1,)](one))
+        self.events: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
         self.seconds = MOST_SECONDS
         """What putting one call into the stream took lately."""
 
@@ -128,8 +126,7 @@ class Subject:
             case {"time": name, "calls": calls}:
                 self.turn += 1
                 number = self.turn % len(self.calls[name])
-                us, nothing = self.time(self.calls[name][number], calls, self.places[number])
-                return {"us": us, "nothing_us": nothing}
+                return {"us": self.time(self.calls[name][number], calls, self.places[number])}
             case {"work": None}:
                 return self.work()
             case {"rates": None}:
@@ -185,7 +182,7 @@ class Subject:
 
     def find_places(self, call: Callable[..., Any]) -> None:
         """As many places as are wanted and memory is meant for, by what a call takes; the first baseline's are kept."""
-        if len(self.places) > 1:
+        if self.places[0].fresh:
             return
         torch.cuda.reset_peak_memory_stats(self.device)
         before = torch.cuda.memory_allocated(self.device)
@@ -195,40 +192,39 @@ class Subject:
         wanted = min(PLACES, PLACES_BYTES // bytes_each)
         while len(self.places) < wanted:
             self.places.append(self.place())
+        for place in self.places:
+            sets = range(len(self.sets))
+            place.fresh = [recorded(functools.partial(self.freshen, number, place)).replay for number in sets]
+
+    def freshen(self, number: int, place: Place) -> None:
+        """Put the inputs of a set where calls find them, and leave nothing of them in the second-level cache."""
+        self.restore(number, place)
+        self.flush.fill_(number)
 
     def restore(self, number: int, place: Place) -> None:
         """Put the inputs of a set where calls find them."""
         for flat, fresh in zip(place.flats, self.sets[number], strict=True):
             flat.copy_(fresh)
 
-    def time(self, call: Callable[[], Any], calls: int, place: Place) -> tuple[list[float], float]:
-        """Device time of some calls with a cold cache, and the median of those of nothing.
+    def time(self, call: Callable[[], Any], calls: int, place: Place) -> list[float]:
+        """Device time of some calls with a cold cache.
 
-        The device waits until all are put into the stream: what events measure is longer, and varies more, while the
-        host still works on it.
+        The device waits until all are put into the stream: what events measure varies more while the host still works
+        on it.
         """
-        events, nothing = [], []
+        while len(self.events) < calls:
+            self.events.append((torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)))
         torch.cuda._sleep(int(HOLD * self.seconds * calls * CYCLES))
-        start = time.perf_counter()
-        for number in range(calls):
-            if number % NOTHING_EVERY == 0:
-                nothing.append(self.around(self.nothing.replay))
-            self.restore(self.count % len(self.sets), place)
+        began = time.perf_counter()
+        for start, end in self.events[:calls]:
+            place.fresh[self.count % len(self.sets)]()
             self.count += 1
-            events.append(self.around(call))
-        self.seconds = min((time.perf_counter() - start) / calls, MOST_SECONDS)
+            start.record()
+            call()
+            end.record()
+        self.seconds = min((time.perf_counter() - began) / calls, MOST_SECONDS)
         torch.cuda.synchronize()
-        us, nothing_us = ([start.elapsed_time(end) * 1e3 for start, end in pairs] for pairs in (events, nothing))
-        return us, statistics.median(nothing_us)
-
-    def around(self, call: Callable[[], Any]) -> tuple[torch.cuda.Event, torch.cuda.Event]:
-        """Put a call with a cold cache between two events."""
-        self.flush.fill_(self.count)
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        call()
-        end.record()
-        return start, end
+        return [start.elapsed_time(end) * 1e3 for start, end in self.events[:calls]]
 
     @torch.no_grad()
     def work(self) -> dict[str, Any]:

@@ -47,13 +47,6 @@ pub struct Prepared {
     pub digests: Vec<u64>,
 }
 
-/// What a block of calls took.
-pub struct Timed {
-    pub calls: Vec<Call>,
-    /// What events measured around a kernel that does nothing, in between, in microseconds.
-    pub nothing_us: f64,
-}
-
 /// What several runs left behind, in memory for another process to map. It stays as it is until the next request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loans {
@@ -252,13 +245,21 @@ impl CudaDevice {
     }
 
     /// Times some calls of the prepared plan. With `read_back`, gives the results of the last one, or where they are.
-    pub fn time(&mut self, block: Block, deadline: Option<Instant>) -> Result<(Timed, Results), Fault> {
+    pub fn time(&mut self, block: Block, deadline: Option<Instant>) -> Result<(Vec<Call>, Results), Fault> {
         let Block { calls, cold, launches, read_back } = block;
         match self.exchange(&Request::Time { calls, cold, launches, read_back }, &[], deadline)? {
-            (Response::Timed { guard, calls, nothing_us, loan }, results) => {
+            (Response::Timed { guard, calls, loan }, results) => {
                 self.intact(guard)?;
-                Ok((Timed { calls, nothing_us }, loan.map_or(Results::Bytes(results), Results::Lent)))
+                Ok((calls, loan.map_or(Results::Bytes(results), Results::Lent)))
             }
+            _ => Err(confused()),
+        }
+    }
+
+    /// What events measure around a kernel that does nothing, in microseconds; a plan has to be prepared.
+    pub fn nothing(&mut self) -> Result<f64, Fault> {
+        match self.exchange(&Request::TimeNothing, &[], None)? {
+            (Response::Nothing(us), _) => Ok(us),
             _ => Err(confused()),
         }
     }

@@ -16,8 +16,9 @@ type Result<T> = std::result::Result<T, Failure>;
 /// The second-level cache is flushed by writing this many times its size.
 const FLUSH_FACTOR: u64 = 2;
 
-/// One call of the kernel that does nothing for so many of the program.
-const NOTHING_EVERY: u32 = 3;
+/// Series of calls of the kernel that does nothing, and calls in each.
+const NOTHING_SERIES: u32 = 9;
+const NOTHING_CALLS: u32 = 21;
 
 /// Operations that a stream takes while nothing of it runs; the driver has room for about 1,000.
 const GATED: usize = 400;
@@ -58,8 +59,6 @@ pub(super) struct Clock {
 /// What a block of calls took.
 pub(super) struct Timed {
     pub(super) calls: Vec<Call>,
-    /// Median of the calls of a kernel that does nothing, in between.
-    pub(super) nothing_us: f64,
     /// A buffer beside which a guard zone was written.
     pub(super) guard: Option<usize>,
 }
@@ -154,7 +153,7 @@ impl Clock {
     pub(super) fn time(&mut self, context: &Context, calls: u32, cold: bool, launches: bool) -> Result<Timed> {
         self.clear_slots(context, calls)?;
         self.move_buffers(context, launches)?;
-        let (mut timed, mut nothing) = (Vec::new(), Vec::new());
+        let mut timed = Vec::new();
         let each = self.sets[0].len() + self.program.ops.len() + self.results.len() + 8;
         // Events inside the graph are read call by call, for which the device has to run.
         let gated = !launches && each * calls as usize <= GATED;
@@ -164,9 +163,6 @@ impl Clock {
         for at in 0..calls {
             let set = self.calls % self.sets.len();
             self.calls += 1;
-            if at % NOTHING_EVERY == 0 {
-                nothing.push(self.around(context, cold.then_some(at), &self.nothing)?);
-            }
             self.restore(context, set)?;
             let (start, end) = self.around(context, cold.then_some(at), &self.graph)?;
             self.put_digest(context, u64::from(at))?;
@@ -180,10 +176,20 @@ impl Clock {
             Ok(Call { set, us: end.since(&start)?, launches_us, digest })
         });
         let calls = calls.collect::<Result<Vec<_>>>()?;
-        let mut nothing = nothing.iter().map(|(start, end)| end.since(start)).collect::<Result<Vec<_>>>()?;
-        nothing.sort_by(f64::total_cmp);
-        let nothing_us = nothing.get(nothing.len() / 2).copied().unwrap_or_default();
-        Ok(Timed { calls, nothing_us, guard: self.arena.broken_guard(context)? })
+        Ok(Timed { calls, guard: self.arena.broken_guard(context)? })
+    }
+
+    /// What events measure around a kernel that does nothing: the median of the medians of some series of cold calls.
+    pub(super) fn time_nothing(&self, context: &Context) -> Result<f64> {
+        let series = || {
+            let closed = self.gate.close(context).ok();
+            let pairs = (0..NOTHING_CALLS).map(|at| self.around(context, Some(at), &self.nothing));
+            let pairs = pairs.collect::<Result<Vec<_>>>()?;
+            drop(closed);
+            context.synchronize()?;
+            Ok(middle(pairs.iter().map(|(start, end)| end.since(start)).collect::<Result<Vec<_>>>()?))
+        };
+        Ok(middle((0..NOTHING_SERIES).map(|_| series()).collect::<Result<Vec<_>>>()?))
     }
 
     /// Puts a graph between two events, after a flush if there is a pattern for one.
@@ -277,6 +283,12 @@ fn play(
         }
     }
     Ok(())
+}
+
+/// The middle one of an odd number of times.
+fn middle(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 fn literal(context: &Context, op: &Op, blobs: &[Vec<u8>]) -> Result<Option<Memory>> {

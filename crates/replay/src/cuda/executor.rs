@@ -81,10 +81,14 @@ impl Executor {
             }
             Request::Time { calls, cold, launches, read_back } => {
                 let clock = self.clock.as_mut().ok_or_else(idle)?;
-                let Timed { calls, nothing_us, guard } = clock.time(&self.context, calls, cold, launches)?;
+                let Timed { calls, guard } = clock.time(&self.context, calls, cold, launches)?;
                 let loan = (read_back && clock.lends()).then(|| clock.loan()).transpose()?;
                 let results = if read_back && loan.is_none() { clock.results()? } else { Vec::new() };
-                Ok((Response::Timed { guard, calls, nothing_us, loan }, results))
+                Ok((Response::Timed { guard, calls, loan }, results))
+            }
+            Request::TimeNothing => {
+                let clock = self.clock.as_ref().ok_or_else(idle)?;
+                Ok((Response::Nothing(clock.time_nothing(&self.context)?), Vec::new()))
             }
             Request::Probe => probe(&self.context).map(|()| (Response::Healthy, Vec::new())),
             Request::CopyRate => {

@@ -9,6 +9,6 @@ mod executor;
 mod kernels;
 mod state;
 
-pub use client::{Block, CudaDevice, Loans, Prepared, Results, Timed};
+pub use client::{Block, CudaDevice, Loans, Prepared, Results};
 pub use driver::{DeviceInfo, devices};
 pub use executor::serve;

@@ -2,7 +2,7 @@
 # Everything that only a machine with a GPU can show: builds the binary there, or takes the one in .gpu/, runs the parts one
 # after the other and prints one table.
 #   scripts/gpu/run.sh [PART…]
-# Parts, all of them by default: doctor problems corpus attack confirm faults copies clock throughput latency
+# Parts, all of them by default: doctor problems paths corpus attack confirm faults copies clock throughput latency
 # OUT is where logs, verdicts (JSON lines) and figures go; the table is OUT/summary.md. Exit status 1 where a part fails.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -14,6 +14,8 @@ here=scripts/gpu
 run_doctor() { "$BINARY" doctor; }
 # Every problem of the suite with its candidate.
 run_problems() { python3 scripts/verdict_table.py --binary "$BINARY" --target cuda:0 --jobs 4 --json "$out/problems.jsonl" problems; }
+# The same and wrong candidates of the corpus with data on the GPU and through the host.
+run_paths() { python3 $here/coverage.py "$BINARY" --paths --wrong 8 --out "$out/paths.jsonl"; }
 # The labelled corpus; a run that was stopped goes on.
 run_corpus() { "$BINARY" audit corpus --target cuda:0 --resume "$out/audit.jsonl" --html "$out/audit.html"; }
 run_attack() { $here/attack.sh; }
@@ -25,7 +27,7 @@ run_throughput() { python3 $here/throughput.py "$BINARY" --plain 20 --out "$out/
 run_latency() { python3 $here/latency.py "$BINARY" --out "$out/latency.json"; }
 
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(doctor problems corpus attack confirm faults copies clock throughput latency)
+[ ${#parts[@]} -gt 0 ] || parts=(doctor problems paths corpus attack confirm faults copies clock throughput latency)
 for part in "${parts[@]}"; do
   if ! declare -F "run_$part" >/dev/null; then
     echo "scripts/gpu/run.sh: no part $part: see its head for the list" >&2

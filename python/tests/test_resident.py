@@ -182,9 +182,9 @@ def left_behind(held: resident.Keeper, data: dict) -> tuple[torch.Tensor, dict]:
     return memory, {**question, "remember": False, "again": False}
 
 
-def looked(held: resident.Keeper, memory: torch.Tensor, *looks: dict) -> list[dict]:
+def looked(held: resident.Keeper, memory: torch.Tensor, *looks: dict, who: int = 0) -> list[dict]:
     """Answers to some looks at once."""
-    return held.look_all(memory, {"looks": list(looks), "profiles": [[PROFILE]]})
+    return held.look_all(memory, {"who": who, "looks": list(looks), "profiles": [[PROFILE]]})
 
 
 def test_right_results_have_small_figures_and_wrong_ones_large(tmp_path: Path) -> None:
@@ -235,3 +235,23 @@ def test_two_runs_are_compared_where_they_lie_side_by_side(tmp_path: Path) -> No
     assert looked(held, both, {**question, "remember": True}, {**question, "tensors": second, "again": True})[1][
         "same"
     ] == ("other")
+
+
+def test_others_who_ask_in_between_change_nothing(tmp_path: Path) -> None:
+    held, data = keeper(tmp_path)
+    memory, question = left_behind(held, data)
+    other = memory.clone()
+    offset = question["tensors"][0]["offset"]
+    other[offset : offset + 4800].view(torch.float32).mul_(2.0)
+    (mine,) = looked(held, memory, {**question, "remember": True}, who=1)
+    (its,) = looked(held, other, {**question, "remember": True}, who=2)
+    assert "same" not in looked(held, other, question, who=3)[0]
+    (again,) = looked(held, memory, {**question, "again": True}, who=1)
+    assert again["same"] == "equal" and again["tensors"] == mine["tensors"] != its["tensors"]
+    (again,) = looked(held, other, {**question, "again": True}, who=2)
+    assert again["same"] == "equal" and again["tensors"] == its["tensors"]
+    # Nobody's first run is kept for ever.
+    assert not held.kept
+    for who in range(40):
+        looked(held, memory, {**question, "remember": True}, who=who)
+    assert len(held.kept) == resident.KEPT

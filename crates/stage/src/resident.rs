@@ -94,6 +94,9 @@ pub struct Places {
 /// What calls left behind in another process's memory, and what it should be.
 #[derive(Debug, Clone, Serialize)]
 pub struct Compare<'a> {
+    /// Who asks. A second run is held against the first one of the same asker, which may lie in an earlier question: others
+    /// ask in between.
+    pub who: u64,
     /// The driver's name of the allocation.
     pub handle: &'a [u8],
     /// Its size in bytes.

@@ -4,6 +4,7 @@
 //! by bytes, which finds the reasons; unless the data are too many for it. See `docs/design/data-path.md`.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tilewright_contract::{Blob, Buffer, BufferSource, CallData, ExpectedTensor, Plan, Profile, VerdictKind, View};
 use tilewright_judge::{Figures, Place, judge_figures, must_equal};
@@ -151,8 +152,8 @@ impl<'a, 'd, 'r> SharedTrial<'a, 'd, 'r> {
     /// What one call left behind in the executor's memory.
     pub(crate) fn seen(&self, seen: &Seen<'a>, loan: &Loan) -> Result<Vec<Observation<'a>>, Doubt> {
         let (wanted, look) = self.look(seen, &loan.spans, 0)?;
-        let compare =
-            Compare { handle: &loan.handle, nbytes: loan.nbytes, profiles: vec![&self.profiles], looks: vec![look] };
+        let (handle, nbytes, profiles) = (&loan.handle[..], loan.nbytes, vec![&self.profiles[..]]);
+        let compare = Compare { who: asker(), handle, nbytes, profiles, looks: vec![look] };
         let found = self.resident.compare(&compare)?.pop().ok_or(Doubt::Look)?;
         self.observations(seen, wanted, found)
     }
@@ -284,6 +285,12 @@ pub(crate) const BY_BYTES: u64 = 4 << 30;
 /// Bytes of the memory of runs that are asked for together, unless one of them takes more.
 const TOGETHER: u64 = 2 << 30;
 
+/// A number that nobody else has who asks the process that holds the data.
+fn asker() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 /// What is looked at after a call.
 #[derive(Clone)]
 pub(crate) struct Seen<'a> {
@@ -327,10 +334,11 @@ pub(crate) fn run_all<'a>(
         }
     }
     let Some(plan) = trials.first().map(|trial| trial.trial.plan) else { return outcomes };
+    let who = asker();
     for steps in together(plan, &steps) {
         // A run may go on from the one before it: after a trial's first doubt, the rest of it is left out.
         let steps: Vec<&Step<'a>> = steps.iter().filter(|step| outcomes[step.trial].is_ok()).collect();
-        let Err(doubt) = run_together(trials, &steps, executables, device, &mut outcomes) else { continue };
+        let Err(doubt) = run_together(who, trials, &steps, executables, device, &mut outcomes) else { continue };
         let first = steps.first().map_or(0, |step| step.trial);
         for outcome in outcomes.iter_mut().skip(first).filter(|outcome| outcome.is_ok()) {
             *outcome = Err(doubt.clone());
@@ -348,6 +356,7 @@ fn together<'s, 'a>(plan: &Plan, steps: &'s [Step<'a>]) -> std::slice::Chunks<'s
 
 /// Has some runs made and looked at. Whose results are in doubt gets that for an outcome; an error is everybody's.
 fn run_together<'a>(
+    who: u64,
     trials: &[SharedTrial<'a, '_, '_>],
     steps: &[&Step<'a>],
     (kernels, own): &Executables<'_>,
@@ -387,7 +396,7 @@ fn run_together<'a>(
             Err(doubt) => outcomes[step.trial] = Err(doubt),
         }
     }
-    let compare = Compare { handle: &loans.handle, nbytes: loans.nbytes, profiles, looks };
+    let compare = Compare { who, handle: &loans.handle, nbytes: loans.nbytes, profiles, looks };
     let found = first.resident.compare(&compare)?;
     for ((step, wanted), found) in looked.into_iter().zip(found) {
         let Ok(outcome) = &mut outcomes[step.trial] else { continue };

@@ -44,6 +44,8 @@ SHARE = 0.9
 """Of the GPU's free memory, what a problem may take while its data are made."""
 LARGE = 1 << 30
 """Bytes that torch's allocator does not keep for later."""
+KEPT = 16
+"""First runs that wait for their second one, at most: more than candidates that are on a GPU at a time."""
 ALIKE = 1e-4
 """Squares of differences between two runs, over squares of values, that the order of float atomics explains."""
 
@@ -166,8 +168,8 @@ class Keeper:
         self.device: str = request["device"]
         self.subject: Subject | None = None
         self.references: dict[Any, scan.Reference] = {}
-        self.first: list[torch.Tensor] = []
-        self.figures: list[Any] = []
+        self.kept: dict[int, tuple[list[torch.Tensor], list[Any]]] = {}
+        """By who asked: results of a first run, and their figures."""
         self.kernels: dict[str, fused.Launch] = {}
         set_defaults()
         free(self.device)
@@ -223,16 +225,16 @@ class Keeper:
     def compare(self, request: dict[str, Any]) -> dict[str, Any]:
         """What calls left behind in another process's memory, against what it should be.
 
-        Request: `{handle, nbytes, profiles: [[Profile]], looks: [{tensors: [{native: Blob, float64: Blob | null, dtype,
-        shape, strides, offset, exact: [bool]}], unchanged: [[Blob, offset]], profiles, remember, again}]}`; offsets are
-        bytes from the start of the memory, strides are elements; `profiles` of a look names one of the lists, and
-        `exact` says for each of its profiles whether every bit must be equal.
+        Request: `{who, handle, nbytes, profiles: [[Profile]], looks: [{tensors: [{native: Blob, float64: Blob | null,
+        dtype, shape, strides, offset, exact: [bool]}], unchanged: [[Blob, offset]], profiles, remember, again}]}`;
+        offsets are bytes from the start of the memory, strides are elements; `profiles` of a look names one of the
+        lists, and `exact` says for each of its profiles whether every bit must be equal.
 
         Answer: `{looks: [{unchanged: [bool], tensors: [Figures]}], spent: {NAME: microseconds}}`; each of `Figures` is
         `{bytes: [int]}` for a floating tensor of few elements, else `{figures: [for each profile]}`. With `remember`,
         the next look is at a second run of the same call, and has `again`: `same` is then `equal`, `close` or `other`.
         """
-        start = time.monotonic()
+        start, much = time.monotonic(), self._keeps_much()
         with Mapping(request["handle"], request["nbytes"], self.device) as memory:
             mapped = time.monotonic()
             looks = self.look_all(memory, request)
@@ -240,12 +242,16 @@ class Keeper:
             # The mapping ends here, and with it every tensor over it.
             del memory
         end = time.monotonic()
+        if much or self._keeps_much():
+            free(self.device)
         parts = {"map": mapped - start, "look": looked - mapped, "unmap": end - looked}
         return {"looks": looks, "spent": {name: int(seconds * 1e6) for name, seconds in parts.items()}}
 
     def look_all(self, memory: torch.Tensor, request: dict[str, Any]) -> list[dict[str, Any]]:
         """Compare what lies in this memory, call by call."""
-        first, figures, self.first, self.figures = self.first, self.figures, [], []
+        first, figures = self.kept.pop(request["who"], ([], []))
+        # Who has much is alone on the GPU: it has given up.
+        self.kept = {who: kept for who, kept in self.kept.items() if _nbytes(kept[0]) <= LARGE}
         comparison, asked = fused.Comparison(self.kernels, self.device), []
         for look in request["looks"]:
             profiles = request["profiles"][look["profiles"]]
@@ -270,10 +276,15 @@ class Keeper:
             figures = figures if later is None else [ask() for ask in later]
             answers.append({**answer, "tensors": figures})
         # The second run of a call may come in other memory.
-        self.first, self.figures = [tensor.clone() for tensor in first], figures
-        if sum(tensor.numel() * tensor.element_size() for tensor in first) > LARGE:
-            free(self.device)
+        if first:
+            self.kept[request["who"]] = [tensor.clone() for tensor in first], figures
+        while len(self.kept) > KEPT:
+            # Whoever it was for did not come back.
+            del self.kept[next(iter(self.kept))]
         return answers
+
+    def _keeps_much(self) -> bool:
+        return any(_nbytes(first) > LARGE for first, _ in self.kept.values())
 
     def _ask(
         self,
@@ -311,6 +322,10 @@ class Keeper:
         if key not in self.references:
             self.references[key] = scan.Reference(native, float64, doc["shape"], profile["golden"], grouped)
         return self.references[key]
+
+
+def _nbytes(tensors: list[torch.Tensor]) -> int:
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
 def _same(comparison: fused.Comparison, first: list[torch.Tensor], second: list[torch.Tensor]) -> fused.Later:

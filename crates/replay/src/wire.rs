@@ -25,6 +25,8 @@ pub(crate) enum Request {
         handles: Vec<Vec<u8>>,
         /// Buffers to send back, run by run.
         read_back: Vec<usize>,
+        /// Whoever asks does not find out by other ways whether a fault is the program's own.
+        confirm: bool,
     },
     /// Free the memory that was kept, and what was prepared.
     Forget,
@@ -64,6 +66,11 @@ impl Request {
             Self::TimeNothing => "time_nothing",
             Self::Probe => "probe",
         }
+    }
+
+    /// Whether a fault of it, in a process that did something before, is to be seen again in a fresh one.
+    pub(crate) fn confirms_faults(&self) -> bool {
+        !matches!(self, Self::RunAll { confirm: false, .. })
     }
 
     /// Whether the answer depends on what earlier requests left in the process.

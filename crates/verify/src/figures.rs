@@ -8,7 +8,6 @@ use tilewright_contract::{
 use tilewright_stage::{Equipment, Resident};
 
 use crate::build::{Built, compile};
-use crate::draft::Stop;
 use crate::pipeline::Verifier;
 
 /// See there. A package that holds another text has other kernels by these names: both come from one build.
@@ -29,18 +28,23 @@ impl Verifier {
         }
     }
 
-    /// Compiles what is not in the cache, and hands it over. A process without kernels compares by torch.
-    pub(crate) fn equip(&self, data: &OracleData, resident: &Resident) {
-        let specs = specs(data, &self.options.profiles);
-        let (names, specs): (Vec<String>, Vec<KernelSpec>) = specs.into_iter().unzip();
-        let equipped = compile(self, MODULE, &specs).and_then(|built| {
-            let kernels: Vec<Equipment> =
-                names.into_iter().zip(&built).map(|(name, built)| kernel(name, built)).collect();
-            resident.equip(&kernels).map_err(|error| Stop::infrastructure(error.to_string()))
-        });
-        if let Err(stop) = equipped {
-            tracing::warn!(why = ?stop.reasons.first(), "results are compared without kernels of our own");
+    /// The kernels for a problem's data, compiled unless the cache has them.
+    pub(crate) fn figures(&self, data: &OracleData) -> Vec<Equipment> {
+        let (names, specs): (Vec<String>, Vec<KernelSpec>) = specs(data, &self.options.profiles).into_iter().unzip();
+        match compile(self, MODULE, &specs) {
+            Ok(built) => names.into_iter().zip(&built).map(|(name, built)| kernel(name, built)).collect(),
+            Err(stop) => {
+                tracing::warn!(why = ?stop.reasons.first(), "kernels of our own do not compile");
+                Vec::new()
+            }
         }
+    }
+}
+
+/// Hands kernels over, not during a turn. A process without them compares by torch.
+pub(crate) fn equip(resident: &Resident, kernels: &[Equipment]) {
+    if let Err(error) = resident.equip(kernels) {
+        tracing::warn!(%error, "results are compared without kernels of our own");
     }
 }
 

@@ -16,6 +16,7 @@ use tilewright_screen::Calls;
 use tilewright_stage::{DataFile, OracleRequest, Resident, StageError};
 
 use crate::draft::Stop;
+use crate::figures;
 use crate::lane::Lane;
 use crate::pipeline::Verifier;
 use crate::shared::BY_BYTES;
@@ -137,7 +138,7 @@ impl OracleSet {
                 return Err(StageError::Malformed { kind: "resident", why });
             }
             if let Some((data, resident)) = data.zip(slot.as_ref()) {
-                verifier.equip(&data, resident);
+                figures::equip(resident, &verifier.figures(&data));
             }
             Ok(slot.clone())
         })

@@ -9,6 +9,7 @@ use tilewright_stage::{ChangeRule, Controls, DataFile, OracleRequest, Resident, 
 
 use crate::controls::free_passes;
 use crate::draft::Stop;
+use crate::figures;
 use crate::lane::{Lane, loads};
 use crate::options::Options;
 use crate::oracle::OracleSet;
@@ -158,7 +159,8 @@ impl Verifier {
             lane.beside(|| self.stage.resident(&request, &self.options.profiles))
         });
         let (data, resident) = made.map_err(problem_stop)?;
-        self.equip(&data, &resident);
+        let kernels = self.figures(&data);
+        lane.beside(|| figures::equip(&resident, &kernels));
         OracleSet::resident(data, resident, request, (&self.lanes, lane))
     }
 

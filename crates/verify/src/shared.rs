@@ -369,7 +369,9 @@ fn run_together<'a>(
         .filter(|&at| matches!(plan.buffers[at].source, BufferSource::Constant { .. }))
         .collect();
     let runs: Vec<SharedRun> = steps.iter().map(|step| step.run.clone()).collect();
-    let loans = device.run_all(plan, (kernels, own), &runs, &constants).map_err(|fault| first.fault(fault))?;
+    // Where there is a path by bytes, that attributes faults.
+    let confirm = !first.by_bytes;
+    let loans = device.run_all(plan, (kernels, own), &runs, &constants, confirm).map_err(|fault| first.fault(fault))?;
     let mut profiles: Vec<&[&Profile]> = Vec::new();
     let (mut looks, mut looked) = (Vec::new(), Vec::new());
     for ((step, spans), after) in steps.iter().zip(&loans.runs).zip(&loans.read) {

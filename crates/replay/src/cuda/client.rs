@@ -129,13 +129,15 @@ impl CudaDevice {
     }
 
     /// The same several times over, where data stay on the GPU. What the runs left behind stays until the next request;
-    /// beside it come the bytes of the buffers in `read_back`. The seed is that of the first run.
+    /// beside it come the bytes of the buffers in `read_back`. The seed is that of the first run. Without `confirm`, a fault
+    /// may come from what others left in the process: the caller asks by [`CudaDevice::run`].
     pub fn run_all(
         &mut self,
         plan: &Plan,
         (kernels, steps): (&[Executable<'_>], &[Executable<'_>]),
         runs: &[SharedRun],
         read_back: &[usize],
+        confirm: bool,
     ) -> Result<Loans, Fault> {
         let first = runs.first().ok_or_else(|| infrastructure("nothing to run"))?;
         let mut lowering = Lowering::new(plan, kernels, steps, first.seed)?;
@@ -145,14 +147,16 @@ impl CudaDevice {
             Start { contents: lowering.sources(&run.contents), poison: run.poison }
         };
         let starts = runs.iter().map(&mut start).collect();
-        let request = Request::RunAll { program: lowering.program, starts, handles, read_back: read_back.to_vec() };
+        let (program, read_back) = (lowering.program, read_back.to_vec());
+        let count = read_back.len();
+        let request = Request::RunAll { program, starts, handles, read_back, confirm };
         match self.exchange(&request, &lowering.blobs, first.deadline)? {
             (Response::RanAll { guard, loan, pitch, spent }, mut buffers) => {
                 tracing::debug!(?spent, "the executor ran {} times", runs.len());
                 self.intact(guard)?;
                 let rest = |at: u64| loan.spans.iter().map(|&(start, size)| (start + at * pitch, size)).collect();
                 let runs = (0..runs.len() as u64).map(rest).collect::<Vec<_>>();
-                let mut take = || buffers.drain(..read_back.len().min(buffers.len())).collect();
+                let mut take = || buffers.drain(..count.min(buffers.len())).collect();
                 let read = runs.iter().map(|_| take()).collect();
                 Ok(Loans { handle: loan.handle, nbytes: loan.nbytes, runs, read })
             }
@@ -330,7 +334,7 @@ impl CudaDevice {
                     losses += 1;
                     losses <= RESTARTS
                 }
-                _ => !fresh,
+                _ => !fresh && request.confirms_faults(),
             };
             // What was prepared or kept went with the process: the caller has to begin anew.
             if !again || request.needs_more() {

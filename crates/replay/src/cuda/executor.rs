@@ -58,7 +58,7 @@ impl Executor {
                 let arena = self.filled(&program, &contents, blobs, poison)?;
                 self.run(&program, &arena, &read_back, blobs)
             }
-            Request::RunAll { program, starts, handles, read_back } => {
+            Request::RunAll { program, starts, handles, read_back, confirm: _ } => {
                 self.clock = None;
                 self.run_all(&program, &starts, (&handles, blobs), &read_back)
             }

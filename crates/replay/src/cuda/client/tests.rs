@@ -140,7 +140,7 @@ fn who_needs_what_was_kept_begins_anew() {
     assert_eq!(ask(&mut device, 1, 60), Ok(None));
     let program = Program { buffers: vec![1], kernels: Vec::new(), ops: Vec::new() };
     let starts = vec![Start { contents: vec![Some(Content::Kept)], poison: 0 }];
-    let request = Request::RunAll { program, starts, handles: Vec::new(), read_back: Vec::new() };
+    let request = Request::RunAll { program, starts, handles: Vec::new(), read_back: Vec::new(), confirm: true };
     assert_eq!(device.exchange(&request, &[], None).unwrap_err().kind, FaultKind::Lost);
     assert_eq!(ask(&mut device, 2, 60), Ok(None));
 }
@@ -170,13 +170,21 @@ fn each_of_several_runs_has_its_place() {
     };
     let (mut device, _) = device(&["die"]);
     let runs = [run(1, 256, [4, 5]), run(2, 0, [4, 5]), run(1, 512, [6, 7])];
-    let loans = device.run_all(&plan, (&[], &[]), &runs, &[1, 0]).unwrap();
+    let loans = device.run_all(&plan, (&[], &[]), &runs, &[1, 0], true).unwrap();
     assert_eq!((loans.handle, loans.nbytes), (vec![7], 1 << 21));
     let places = |at: u64| vec![(4096 + at * 16384, 8), (8448 + at * 16384, 2)];
     assert_eq!(loans.runs, [places(0), places(1), places(2)]);
     let mapped = |handle: usize, offset: u64| format!("{:?}", Some(Content::Mapped { handle, offset })).into_bytes();
     let read = [vec![vec![4, 5], mapped(0, 256)], vec![vec![4, 5], mapped(1, 0)], vec![vec![6, 7], mapped(0, 512)]];
     assert_eq!(loans.read, read);
+    // A fault is seen again alone, unless the caller finds out by itself.
+    let illegal = "CUDA_ERROR_ILLEGAL_ADDRESS";
+    for (confirm, right) in [(true, true), (false, false)] {
+        let (mut device, _) = self::device(&["ok", illegal, "ok"]);
+        assert!(device.run_all(&plan, (&[], &[]), &runs, &[], confirm).is_ok());
+        assert_eq!(device.run_all(&plan, (&[], &[]), &runs, &[], confirm).is_ok(), right);
+        assert_eq!(device.process.is_some(), right);
+    }
 }
 
 #[test]

@@ -17,15 +17,17 @@ const WORDS: i64 = 2048;
 const BLOCK: i64 = 256;
 
 impl Verifier {
-    /// Compiles what most problems need, unless the cache has it.
+    /// Has what most problems need compiled, once for all that are loaded at a time.
     pub(crate) fn compile_figures(&self) {
-        let profiles = &self.options.profiles;
-        let kinds = [Dtype::F32, Dtype::F16, Dtype::Bf16].map(|dtype| profiles.iter().map(move |one| (dtype, one)));
-        let likely = kinds.into_iter().flatten().filter_map(|(dtype, profile)| figures(dtype, true, profile));
-        let specs: Vec<KernelSpec> = likely.map(|(_, spec)| spec).chain([differ()]).collect();
-        if let Err(stop) = compile(self, MODULE, &specs) {
-            tracing::warn!(why = ?stop.reasons.first(), "kernels of our own do not compile");
-        }
+        self.figures.get_or_init(|| {
+            let profiles = &self.options.profiles;
+            let kinds = [Dtype::F32, Dtype::F16, Dtype::Bf16].map(|dtype| profiles.iter().map(move |one| (dtype, one)));
+            let likely = kinds.into_iter().flatten().filter_map(|(dtype, profile)| figures(dtype, true, profile));
+            let specs: Vec<KernelSpec> = likely.map(|(_, spec)| spec).chain([differ()]).collect();
+            if let Err(stop) = compile(self, MODULE, &specs) {
+                tracing::warn!(why = ?stop.reasons.first(), "kernels of our own do not compile");
+            }
+        });
     }
 
     /// The kernels for a problem's data, compiled unless the cache has them.

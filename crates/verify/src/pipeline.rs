@@ -45,6 +45,8 @@ pub struct Verifier {
     pub(crate) confirmed_file: Option<String>,
     /// Records runs of unmodified files, once one is to be recorded.
     pub(crate) recorder: Mutex<Option<Arc<confirm::Recorder>>>,
+    /// Set once the kernels that most problems' results are compared with are compiled.
+    pub(crate) figures: OnceLock<()>,
 }
 
 /// A candidate on its way through the stages.

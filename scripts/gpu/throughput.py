@@ -84,7 +84,6 @@ def summary(answers: list[dict[str, Any]]) -> dict[str, Any]:
         "compiled_before": cached,
         "timed": sum(verdict.get("timing") is not None for verdict in verdicts),
         "lane_busy": turns / wall if wall else 0.0,
-        "lane_shared": beside / wall if wall else 0.0,
         "stages": {
             name: {
                 "median": statistics.median(times),
@@ -151,8 +150,7 @@ def table(found: dict[str, Any]) -> str:
         ("loading the problems, seconds", f"{found['warm']['seconds']:.1f} ({found['warm']['verdicts']})"),
         ("seconds for a candidate, median", f"{found['seconds_each']:.2f}"),
         ("cores in use", f"{found['cores_busy']:.1f} of {os.cpu_count()}"),
-        ("time during which one candidate is timed alone", share(found["lane_busy"])),
-        ("candidates that are replayed or made ready at a time", f"{found['lane_shared']:.2f}"),
+        ("GPU taken by turns", share(found["lane_busy"])),
         ("GPU busy by its driver", share(found["gpu_busy_by_driver"])),
         ("host memory, peak", f"{found['host_bytes_peak'] / 2**30:.1f} GiB"),
         ("GPU memory, peak", "-" if found["gpu_mib_peak"] is None else f"{found['gpu_mib_peak'] / 1024:.1f} GiB"),

@@ -92,6 +92,7 @@ impl Verifier {
             reviewer: None,
             confirmed_file: None,
             recorder: Mutex::new(None),
+            figures: OnceLock::new(),
         }
     }
 

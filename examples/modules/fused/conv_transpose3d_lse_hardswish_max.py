@@ -23,7 +23,7 @@ class Model(nn.Module):
     def forward(self, x):
         x = torch.logsumexp(self.conv(x), dim=1, keepdim=True)
         x = x * torch.sigmoid(x + 3) / 6 - self.bias
-        return torch.max(torch.clamp(x, min=-1, max=1), dim=1, keepdim=True)[0]
+        return torch.max(torch.clamp(x, min=-5, max=5), dim=1, keepdim=True)[0]
 
 
 def get_inputs():

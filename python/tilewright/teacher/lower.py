@@ -456,7 +456,16 @@ class Lowering:
             self.check(result)
             return result
         self.check(result)
+        if self.options.get("rounded") and isinstance(result, Lazy):
+            result = self.rounded(result)
         return self.settle(node, result)
+
+    def rounded(self, result: Lazy) -> Lazy:
+        """A half as the reference leaves it between two operations: rounded, though it stays in registers."""
+        half = result.dtype in (torch.float16, torch.bfloat16)
+        if not half or not isinstance(result.term, Op) or result.term.op == "rounded":
+            return result
+        return Lazy(Op(result.dtype, result.term.name, "rounded", (result.term,)), result.shape)
 
     def apply(self, rule: Rule, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """A rule on the arguments of an operation; one that it has no place for is not for it to leave out."""

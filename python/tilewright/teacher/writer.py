@@ -342,6 +342,10 @@ class Writer:
         dtype = compute_dtype(term.dtype)
         if term.op == "cast":
             return self.cast(term, space)
+        if term.op == "rounded":
+            text = self.term(term.args[0], space)
+            text = text if simple(text) else f"({text})"
+            return self.keep(term, f"{text}.to({TL[term.dtype]}).to(tl.float32)", space)
         texts = [self.term(a, space) for a in term.args]
         if term.op in ("floordiv", "floormod"):
             template = self.floor_division(term)

@@ -73,20 +73,16 @@ def main() -> int:
         command = [options.binary, "bench", "run", str(suite), str(samples), "--out", str(run), "--trials", "1"]
         command += ["--no-controls", "--untimed", "--target", options.target, "--jobs", "2", "--json"]
         log, wrong, before = run / "run.jsonl", 0, 0
-        # The time that a run takes to its first verdict, learned from the first one.
-        reach = 20.0
         for kill in range(options.kills):
             start = time.monotonic()
             process = subprocess.Popen(
                 command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
             )
-            first = None
-            end = start + rng.uniform(0.2, 1.0) * reach
-            while time.monotonic() < end and process.poll() is None:
+            # After so many verdicts more, and a moment; the first time perhaps before there is any.
+            more, moment = rng.randint(min(kill, 1), 3), rng.uniform(0.0, 0.5)
+            while sum(verdicts(log).values()) < before + more and process.poll() is None:
                 time.sleep(0.02)
-                if first is None and sum(verdicts(log).values()) > before:
-                    first = time.monotonic() - start
-                    reach = min(reach, 1.5 * first)
+            time.sleep(moment)
             finished = process.poll() is not None
             os.kill(process.pid, signal.SIGKILL)
             process.wait()

@@ -23,6 +23,8 @@ def softmax_backward_kernel(out_ptr, grad_out_ptr, grad_x_ptr, cols, BLOCK: tl.c
     mask = column < cols
     out = tl.load(out_ptr + row * cols + column, mask=mask, other=0.0)
     grad_out = tl.load(grad_out_ptr + row * cols + column, mask=mask, other=0.0)
+    # Less that of the largest element: where it takes all, the difference below would be one of equal numbers.
+    grad_out -= tl.max(tl.where(out == tl.max(out), grad_out, -float("inf")))
     grad_x = out * (grad_out - tl.sum(out * grad_out))
     tl.store(grad_x_ptr + row * cols + column, grad_x, mask=mask)
 

@@ -50,7 +50,9 @@ class Backward:
     graph: Captured
     """From saved tensors and cotangents to gradients."""
     saved: list[tuple[str, int]]
-    """What is saved: which `input` or `output` of `forward`, or which `inner` result beside its outputs."""
+    """What may be saved: which `input` or `output` of `forward`, or which `inner` result beside its outputs."""
+    kept: int
+    """How many of these the graph reads; the others are inputs whose extents it may need."""
     spec: gradients.Spec
     paths: list[str]
     """How each input of `forward` is found in its arguments: `x`, `xs[0]`."""
@@ -120,6 +122,10 @@ def joint(case: Case) -> Joint:
         try:
             with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
                 traced = make_fx(call, decomposition_table=decompositions())(list(state.values()), tensors)
+            if any(_writes(node) for node in traced.graph.nodes):
+                # Tensors that are made and then changed; what is not made here stays in the graph, and is refused.
+                values = [t.detach() for t in state.values()], tensors
+                traced = make_fx(torch.func.functionalize(traced, remove="mutations"))(*values)
         except Unsupported:
             raise
         except Exception as error:
@@ -157,10 +163,12 @@ def _clean(made: Joint) -> None:
             graph.erase_node(node)
         elif _undoes_permutation(node):
             node.replace_all_uses_with(node.args[0].args[0])
+        elif node.target == aten.as_strided.default and _is_reshape(node):
+            node.target, node.args = aten.view.default, node.args[:2]
     graph.eliminate_dead_code()
     for node in graph.nodes:
         schema = getattr(node.target, "_schema", None)
-        if schema is not None and schema.is_mutable:
+        if _writes(node):
             raise Unsupported(f"{node.target} changes a tensor in a problem with gradients")
         if schema is not None and torch.Tag.nondeterministic_seeded in node.target.tags:
             raise Unsupported("random numbers in a problem with gradients")
@@ -168,6 +176,17 @@ def _clean(made: Joint) -> None:
     for at, node in enumerate(made.placeholders):
         node.target = node.name = f"primals_{at}" if at < first_cotangent else f"tangents_{at}"
     made.graph.recompile()
+
+
+def _writes(node: fx.Node) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and schema.is_mutable
+
+
+def _is_reshape(node: fx.Node) -> bool:
+    """Whether strides say what a tensor without gaps has anyway."""
+    before, after = node.args[0].meta["val"], node.meta["val"]
+    return before.is_contiguous() and after.is_contiguous() and before.numel() == after.numel()
 
 
 def _undoes_permutation(node: fx.Node) -> bool:
@@ -252,14 +271,16 @@ def _halves(made: Joint, saved: list[fx.Node]) -> Captured:
         given,
         made.returns,
     )
-    of_state = [node for node in saved if node in state]
+    of_state = list(state)
+    # For extents that nothing else has; only what backward asks for is saved.
+    others = [node for node in primals if node not in kept]
     backward = Captured(
         made.case.label,
-        _part(made, [*of_state, *kept, *cotangents], wanted),
+        _part(made, [*of_state, *kept, *cotangents, *others], wanted),
         [state[node] for node in of_state],
         {},
-        [node.meta["val"] for node in (*kept, *cotangents)],
-        ["?"] * (len(kept) + len(cotangents)),
+        [node.meta["val"] for node in (*kept, *cotangents, *others)],
+        ["?"] * (len(kept) + len(cotangents) + len(others)),
         {},
         numbers,
         given,
@@ -273,10 +294,10 @@ def _halves(made: Joint, saved: list[fx.Node]) -> Captured:
         else ("inner", inner.index(node))
         if node in inner
         else ("output", outputs.index(node))
-        for node in kept
+        for node in (*kept, *others)
     ]
     assert made.case.gradients is not None
-    forward.backward = Backward(backward, places, made.case.gradients, made.paths, len(outputs))
+    forward.backward = Backward(backward, places, len(kept), made.case.gradients, made.paths, len(outputs))
     return forward
 
 
@@ -320,6 +341,8 @@ def decompositions() -> dict[Any, Any]:
     table = dict(core_aten_decompositions())
     table |= get_decompositions([aten.native_layer_norm, aten.native_group_norm, aten.nll_loss_forward])
     table[aten.scatter.value] = _scatter_value
+    table[aten.avg_pool2d_backward.default] = _average_pool_backward
+    table[aten.max_pool2d_with_indices_backward.default] = _max_pool_backward
     table[aten._softmax_backward_data.default] = _softmax_backward
     table[aten.convolution_backward.default] = _convolution_backward
     return table
@@ -339,6 +362,46 @@ def _scatter_value(base: torch.Tensor, dim: int, index: torch.Tensor, value: flo
         return NotImplemented
     line = torch.arange(shape[dim], device=base.device).view([-1 if axis == dim else 1 for axis in range(len(shape))])
     return torch.where(line == index, torch.full((), value, dtype=base.dtype, device=base.device), base)
+
+
+def _over_windows(x: torch.Tensor, like: torch.Tensor, kernel: list[int]) -> torch.Tensor:
+    """Each window's value at each of its pixels; zeros beyond the last window."""
+    batch, rows, cols = x.shape[:-2], *x.shape[-2:]
+    spread = x[..., :, None, :, None].expand(*batch, rows, kernel[0], cols, kernel[1])
+    whole = spread.reshape(*batch, rows * kernel[0], cols * kernel[1])
+    rest = like.shape[-2] - whole.shape[-2], like.shape[-1] - whole.shape[-1]
+    return aten.constant_pad_nd(whole, [0, rest[1], 0, rest[0]]) if any(rest) else whole
+
+
+def _apart(kernel: list[int], stride: list[int], padding: list[int], ceil: bool) -> bool:
+    """Whether windows neither overlap nor reach beyond the image."""
+    return list(stride or kernel) == list(kernel) and len(kernel) == 2 and not any(padding) and not ceil
+
+
+def _average_pool_backward(
+    grad: torch.Tensor, x: torch.Tensor, kernel: Any, stride: Any, padding: Any, ceil: bool, pad: bool, divisor: Any
+) -> Any:
+    if not _apart(kernel, stride, padding, ceil):
+        return NotImplemented
+    return _over_windows(grad, x, kernel) / (divisor or kernel[0] * kernel[1])
+
+
+def _max_pool_backward(
+    grad: torch.Tensor,
+    x: torch.Tensor,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil: bool,
+    indices: torch.Tensor,
+) -> Any:
+    if not _apart(kernel, stride, padding, ceil) or any(step != 1 for step in dilation):
+        return NotImplemented
+    rows, cols = x.shape[-2:]
+    own = torch.arange(rows, device=x.device)[:, None] * cols + torch.arange(cols, device=x.device)
+    # A pixel beyond the last window has the index of none.
+    return torch.where(_over_windows(indices, x, kernel) == own, _over_windows(grad, x, kernel), 0.0)
 
 
 def _convolution_backward(
@@ -389,10 +452,10 @@ def write(problem: Problem, options: dict[str, Any]) -> str:
     outputs, inner = texts[: second.outputs], texts[second.outputs :]
     saved = _saved_names(host, second, outputs, inner)
     cotangents = [f"grad_{'out' if second.outputs == 1 else at}" for at in range(second.outputs)]
-    used = [cotangents[at] for at in second.spec["outputs"]]
     names = [name for name, _ in saved]
-    cases = [replace(case.backward.graph, tensor_paths=[*names, *used]) for case in problem.cases]
-    back, gradients_of = launches(replace(problem, cases=cases, argument_names=[*names, *used]), options, host)
+    names[second.kept : second.kept] = [cotangents[at] for at in second.spec["outputs"]]
+    cases = [replace(case.backward.graph, tensor_paths=names) for case in problem.cases]
+    back, gradients_of = launches(replace(problem, cases=cases, argument_names=names), options, host)
     if host.lowering.seeds or back.lowering.seeds:
         raise Unsupported("random numbers in a problem with gradients")
     arguments = _arguments(problem, second)
@@ -462,6 +525,7 @@ def _function(
     results = ["None"] * (1 + len(numbers)) + [grads.get(name, "None") for name in tensors]
     results += gradients_of[len(second.spec["inputs"]) :]
     backward = back.forward_lines(", ".join(results))
+    saved = [(name, text) for name, text in saved if any(re.search(rf"\b{name}\b", line) for line in backward)]
     keeps = [name for name in numbers if any(re.search(rf"\b{name}\b", line) for line in backward)]
     keeps += ["self"] * any(re.search(r"\bself\b", line) for line in backward)
 

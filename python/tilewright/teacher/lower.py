@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import itertools
+import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -148,6 +150,16 @@ class Lowering:
                     return HostNumber(f"{atomic(self.sizes.find(roots))} ** {exponent}")
                 except Unsupported:
                     continue
+        return self.share_of_size(values)
+
+    def share_of_size(self, values: tuple[float, ...]) -> HostNumber | None:
+        """A constant over a product of up to three sizes: the factors in derivatives of means."""
+        for count in (1, 2, 3):
+            for symbols in itertools.combinations(self.sizes.values, count):
+                known = [math.prod(self.sizes.values[symbol][case] for symbol in symbols) for case in range(len(values))]
+                share = values[0] * known[0]
+                if share and all(abs(v * n - share) <= 1e-9 * abs(share) for v, n in zip(values, known, strict=True)):
+                    return HostNumber(f"{float(f'{share:.12g}')!r} / ({' * '.join(s.name for s in symbols)})")
         return None
 
     def plain(self, value: Any, what: str) -> Any:

@@ -1,0 +1,33 @@
+"""Batch normalisation in evaluation mode, and gradients, fp32."""
+
+import torch
+import torch.nn as nn
+
+BATCH = 2
+CHANNELS = 6
+HEIGHT = 14
+WIDTH = 18
+
+CASES = [
+    {"BATCH": 1, "CHANNELS": 4, "HEIGHT": 7, "WIDTH": 9},
+]
+REALISTIC = {"BATCH": 16, "CHANNELS": 64, "HEIGHT": 64, "WIDTH": 64}
+TRAINING = False
+GRADIENTS = True
+
+
+class Model(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.norm = nn.BatchNorm2d(channels)
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+def get_inputs():
+    return [torch.randn(BATCH, CHANNELS, HEIGHT, WIDTH)]
+
+
+def get_init_inputs():
+    return [CHANNELS]

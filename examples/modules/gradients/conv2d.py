@@ -1,0 +1,32 @@
+"""A convolution, 3 by 3, and gradients, fp32."""
+
+import torch
+import torch.nn as nn
+
+BATCH = 2
+CHANNELS = 6
+HEIGHT = 14
+WIDTH = 18
+
+CASES = [
+    {"BATCH": 1, "CHANNELS": 4, "HEIGHT": 7, "WIDTH": 9},
+]
+REALISTIC = {"BATCH": 16, "CHANNELS": 64, "HEIGHT": 64, "WIDTH": 64}
+GRADIENTS = True
+
+
+class Model(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.conv = nn.Conv2d(channels, 2 * channels, 3, padding=1)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+def get_inputs():
+    return [torch.randn(BATCH, CHANNELS, HEIGHT, WIDTH)]
+
+
+def get_init_inputs():
+    return [CHANNELS]

@@ -1,0 +1,26 @@
+"""Log-sum-exp of rows, and gradients, fp32."""
+
+import torch
+import torch.nn as nn
+
+ROWS = 60
+COLS = 200
+
+CASES = [
+    {"ROWS": 5, "COLS": 37},
+]
+REALISTIC = {"ROWS": 4096, "COLS": 4096}
+GRADIENTS = True
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.logsumexp(x, dim=-1)
+
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS) * 2.0]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,27 @@
+"""Mean squared error, with the gradient of the prediction alone, and gradients, fp32."""
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+ROWS = 60
+COLS = 200
+
+CASES = [
+    {"ROWS": 5, "COLS": 37},
+]
+REALISTIC = {"ROWS": 4096, "COLS": 4096}
+GRADIENTS = ("prediction",)
+
+
+class Model(nn.Module):
+    def forward(self, prediction, target):
+        return F.mse_loss(prediction, target)
+
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS), torch.randn(ROWS, COLS)]
+
+
+def get_init_inputs():
+    return []

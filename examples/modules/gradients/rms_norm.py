@@ -1,0 +1,30 @@
+"""RMS normalisation, and gradients, fp32."""
+
+import torch
+import torch.nn as nn
+
+ROWS = 60
+COLS = 200
+
+CASES = [
+    {"ROWS": 5, "COLS": 37},
+]
+REALISTIC = {"ROWS": 4096, "COLS": 4096}
+GRADIENTS = True
+
+
+class Model(nn.Module):
+    def __init__(self, cols):
+        super().__init__()
+        self.norm = nn.RMSNorm(cols, eps=1e-5)
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+
+def get_init_inputs():
+    return [COLS]

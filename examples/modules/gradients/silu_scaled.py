@@ -1,0 +1,31 @@
+"""scale * silu(x), with a scale for each column, and gradients, fp32."""
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+ROWS = 60
+COLS = 200
+
+CASES = [
+    {"ROWS": 5, "COLS": 37},
+]
+REALISTIC = {"ROWS": 4096, "COLS": 4096}
+GRADIENTS = True
+
+
+class Model(nn.Module):
+    def __init__(self, cols):
+        super().__init__()
+        self.scale = nn.Parameter(torch.rand(cols) + 0.5)
+
+    def forward(self, x):
+        return self.scale * F.silu(x)
+
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+
+def get_init_inputs():
+    return [COLS]

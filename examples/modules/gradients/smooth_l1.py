@@ -1,0 +1,27 @@
+"""Smooth L1 loss, summed, and gradients, fp32."""
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+ROWS = 60
+COLS = 200
+
+CASES = [
+    {"ROWS": 5, "COLS": 37},
+]
+REALISTIC = {"ROWS": 4096, "COLS": 4096}
+GRADIENTS = ("prediction",)
+
+
+class Model(nn.Module):
+    def forward(self, prediction, target):
+        return F.smooth_l1_loss(prediction, target, reduction="sum")
+
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS) * 2.0, torch.randn(ROWS, COLS)]
+
+
+def get_init_inputs():
+    return []

@@ -1,4 +1,4 @@
-"""Cross-entropy and its gradient: a program for each row, then one that adds them up; log-sum-exp is kept for backward."""
+"""Cross-entropy and its gradient: a program a row, then one that adds them up; log-sum-exp is kept for `backward`."""
 
 import torch
 import torch.nn as nn

@@ -156,7 +156,9 @@ class Lowering:
         """A constant over a product of up to three sizes: the factors in derivatives of means."""
         for count in (1, 2, 3):
             for symbols in itertools.combinations(self.sizes.values, count):
-                known = [math.prod(self.sizes.values[symbol][case] for symbol in symbols) for case in range(len(values))]
+                known = [
+                    math.prod(self.sizes.values[symbol][case] for symbol in symbols) for case in range(len(values))
+                ]
                 share = values[0] * known[0]
                 if share and all(abs(v * n - share) <= 1e-9 * abs(share) for v, n in zip(values, known, strict=True)):
                     return HostNumber(f"{float(f'{share:.12g}')!r} / ({' * '.join(s.name for s in symbols)})")

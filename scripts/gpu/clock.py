@@ -115,7 +115,7 @@ def told_apart(pairs: list[tuple[dict, dict]]) -> str:
 
 def repeat(options: argparse.Namespace, problem: Path, log) -> None:
     """The rows of one problem."""
-    candidate = problem.with_name(f"{problem.stem}_triton.py")
+    candidate = problem.with_name(f"{problem.stem.removesuffix('_large')}_triton.py")
     # All programs of a product run at once, so that more of them are not slower by their share.
     parts = PARTS if "EXTRA" in candidate.read_text() else {"": 0.0}
     folder = options.out / problem.stem

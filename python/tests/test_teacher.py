@@ -265,8 +265,7 @@ def test_every_variant_is_right_and_differs(tmp_path: Path) -> None:
 
 def test_halves_are_rounded_where_the_reference_rounds(tmp_path: Path) -> None:
     path = problem(tmp_path, "return x * 1.1 - y * 0.3", ["torch.randn(64, 70, dtype=torch.bfloat16)"] * 2)
-    found, _ = teach(path, most=2)
-    (tmp_path / "rounded.py").write_text(next(t.source for t in found if t.variant == "rounded"))
+    (tmp_path / "rounded.py").write_text(write(capture(path), {}))
     x, y = load(Path(path)).get_inputs()
     with tilewright.emulate():
         got = load(tmp_path / "rounded.py").ModelNew()(x, y)

@@ -9,7 +9,7 @@ import torch
 
 from tilewright.teacher import ir, sizes
 from tilewright.teacher.group import Dims, Group, boundaries, cut_dims, dims_of
-from tilewright.teacher.ir import Lin, Node, Pointwise, Read, Reduce, Value
+from tilewright.teacher.ir import Lin, Node, Op, Pointwise, Read, Reduce, Value
 from tilewright.teacher.sizes import Size, Sizes
 from tilewright.teacher.writer import TL, Space, Writer, atoms_to_dims, compute_dtype, literal, placed
 
@@ -448,7 +448,11 @@ class Rows:
 
     def level_pass(self, level: int, shared: Space | None) -> None:
         """Reductions of one level, stores of elements that need no later one, then stores of rows."""
-        reductions = [n for n in self.group.nodes if isinstance(n, Reduce) and self.levels[id(n)] == level]
+        reductions = [
+            n
+            for n in self.group.nodes
+            if isinstance(n, Reduce) and self.levels[id(n)] == level and id(n.outs[0]) not in self.row_values
+        ]
         stores = [
             v for v in self.group.stored if self.group.level(v.node) == "full" and self.levels[id(v.node)] == level
         ]
@@ -533,13 +537,49 @@ class Rows:
         """One sweep over the reduced elements."""
         w = self.writer
         state = [(n, self.start(n)) for n in reductions]
+        sums = {id(n): (s, self.start(s)) for n in reductions if (s := self.sum_of(n)) is not None}
         with self.loop() as (space, step):
             for node, names in state:
-                self.step(node, names, space, step)
+                if id(node) in sums:
+                    self.online_step(node, names[0], sums[id(node)][1][0], space)
+                else:
+                    self.step(node, names, space, step)
             self.store_elements(stores, space)
         for node, names in state:
             self.end(node, names)
+            if id(node) in sums:
+                self.online_end(node, names[0], *sums[id(node)])
         del w
+
+    def sum_of(self, top: Reduce) -> Reduce | None:
+        """The sum of exp(x - max) that one sweep can take beside the maximum."""
+        if top.kind != "max" or not top.term.dtype.is_floating_point:
+            return None
+        for node in self.group.nodes:
+            term = node.term if isinstance(node, Reduce) and node.kind == "sum" else None
+            if not (isinstance(term, Op) and term.op == "exp" and isinstance(term.args[0], Op)):
+                continue
+            gap = term.args[0]
+            same = gap.op == "sub" and gap.args[0] is top.term
+            if same and isinstance(gap.args[1], Read) and gap.args[1].view.value is top.outs[0]:
+                return node
+        return None
+
+    def online_step(self, node: Reduce, best: str, acc: str, space: Space) -> None:
+        """Maximum so far, and the sum relative to it."""
+        w = self.writer
+        value = w.assign("value", self.masked_input(node, space, "max"))
+        top = w.assign("new_max", f"tl.maximum({best}, {value})")
+        w.line(f"{acc} = {acc} * tl.exp({best} - {top}) + tl.exp({value} - {top})")
+        w.line(f'{acc} = tl.where({top} == float("-inf"), 0.0, {acc})')
+        w.line(f"{best} = {top}")
+
+    def online_end(self, node: Reduce, best: str, total: Reduce, names: list[str]) -> None:
+        """The sum relative to the row's maximum."""
+        w, top = self.writer, self.row_values[id(node.outs[0])]
+        if self.form != "serial":
+            w.line(f'{names[0]} = tl.where({best} == float("-inf"), 0.0, {names[0]} * tl.exp({best} - {top}))')
+        self.end(total, names)
 
     def loop(self) -> Any:
         from contextlib import contextmanager

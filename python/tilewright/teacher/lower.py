@@ -470,14 +470,20 @@ class Lowering:
             self.check(result)
             return result
         self.check(result)
-        if self.options.get("rounded") and isinstance(result, Lazy):
+        if self.options.get("rounded", True) and isinstance(result, Lazy):
             result = self.rounded(result)
         return self.settle(node, result)
 
     def rounded(self, result: Lazy) -> Lazy:
-        """A half as the reference leaves it between two operations: rounded, though it stays in registers."""
+        """A half as the reference leaves it between two operations: rounded, though it stays in registers.
+
+        Scores of attention, which a product has left in float32, stay so until they are weights.
+        """
         half = result.dtype in (torch.float16, torch.bfloat16)
         if not half or not isinstance(result.term, Op) or result.term.op == "rounded":
+            return result
+        makers = [(r.dtype, r.view.value.node) for r in ir.reads(result.term)]
+        if any(dtype == torch.float32 and isinstance(node, ir.Template) for dtype, node in makers):
             return result
         return Lazy(Op(result.dtype, result.term.name, "rounded", (result.term,)), result.shape)
 

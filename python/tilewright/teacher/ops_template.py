@@ -43,14 +43,9 @@ def product(lowering: Lowering, a: Lazy, b: Lazy, name: str = "product") -> Lazy
         return lowering.cast(total, a.dtype)
     # Scores of attention and the like are not rounded where they go through memory.
     half = a.dtype in (torch.float16, torch.bfloat16)
-    out = lowering.temp((*batch, m, n), torch.float32 if half and batch and keeps_wide(lowering) else a.dtype, name)
+    out = lowering.temp((*batch, m, n), torch.float32 if half and batch and lowering.between else a.dtype, name)
     lowering.add(Template(lowering.label, [out], "matmul", {"a": left, "b": right}, attrs))
     return lowering.cast(lowering.read(out), a.dtype)
-
-
-def keeps_wide(lowering: Lowering) -> bool:
-    """Whether a product of halves that goes through memory keeps float32 there."""
-    return lowering.between and not lowering.options.get("rounded")
 
 
 def split_of(lowering: Lowering, m: Size, n: Size, k: Size, batch: Any, dtype: torch.dtype) -> int:

@@ -194,11 +194,7 @@ VARIANTS: list[tuple[str, dict[str, Any], str]] = [
     ("default", {}, "fused where the graph allows it"),
     ("tf32x3", {"precision": "tf32x3"}, "products of fp32 as three products of tf32 on tensor cores"),
     ("ieee", {"precision": "ieee"}, "products of fp32 without tensor cores"),
-    (
-        "rounded",
-        {"rounded": True},
-        "halves rounded wherever the reference rounds them",
-    ),
+    ("unrounded", {"rounded": False}, "halves keep float32 between operations of a kernel"),
     ("tile-64x64", {"tile": (64, 64, 32, 4, 3), "conv_tile": (64, 64, 32, 4, 3)}, "tiles of 64 x 64"),
     ("tile-128x64", {"tile": (128, 64, 32, 4, 3), "conv_tile": (128, 64, 32, 4, 3)}, "tiles of 128 x 64"),
     ("tile-128x128", {"tile": (128, 128, 64, 8, 3), "conv_tile": (128, 128, 32, 8, 3)}, "tiles of 128 x 128"),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import tilewright
 import torch
-from tilewright.cell import oracle_problem
+from tilewright.cell import gradients, oracle_problem
 from tilewright.cell import teach as job
 from tilewright.teacher.capture import capture
 from tilewright.teacher.device import device_of
@@ -84,10 +84,12 @@ def compare(path: str, source: str, folder: Path) -> None:
     variants += [(n, oracle_problem.load(path, text_of, c)) for n, c in oracle_problem.variants(base, path)]
     for label, module in variants:
         case = oracle_problem.make_case(path, module, label)
+        case.find_gradients()
         torch.manual_seed(0)
         model = case.build()
         candidate = load(file).ModelNew(*case.init_args, **case.init_kwargs).train(case.training)
         candidate.load_state_dict(model.state_dict())
+        gradients.attach(candidate, case.gradients)
         native, ours = seeded(case.inputs), seeded(case.inputs)
         wide = tree_map_only(torch.Tensor, lambda t: t.double() if t.is_floating_point() else t.clone(), native)
         with torch.no_grad():
@@ -239,12 +241,42 @@ def test_sizes_are_read_from_the_tensors_of_each_call(tmp_path: Path) -> None:
 
 
 MODULES = ["layers/softmax", "layers/matmul_square", "fused/conv_group_norm_softmax_lse", "networks/transformer_block"]
+MODULES += ["gradients/swiglu_mlp", "gradients/group_norm", "gradients/conv2d_strided_relu", "gradients/cosine_loss"]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_modules(name: str, tmp_path: Path) -> None:
     path = str(REPOSITORY / "examples/modules" / f"{name}.py")
     compare(path, write(capture(path), {}), tmp_path)
+
+
+GRADIENTS = {
+    "two outputs, one without a gradient": ("return {'a': x.exp() * y, 'b': (y.sum(0), x.argmax(-1))}", ["x", "y"]),
+    "an argument that is not asked for": ("return (x * y).softmax(0)", ["x"]),
+    "extents that only the inputs have": ("return x.mean() * y.sum(0, keepdim=True)", ["x", "y"]),
+    "windows": ("return F.max_pool2d(x[None, None], 2) + F.avg_pool2d(y[None, None], 2)", ["x", "y"]),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients(name: str, tmp_path: Path) -> None:
+    body, wanted = GRADIENTS[name]
+    path = problem(tmp_path, body, ["torch.randn(6, 9)", "torch.randn(6, 9)"], constants=f"GRADIENTS = {wanted}")
+    compare(path, write(capture(path), {}), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("return F.dropout(x, 0.5) * y", "random numbers"),
+        ("y.copy_(x.detach())\n        return x * y", "changes a tensor"),
+        ("return x * int(y[0])", "cannot be traced"),
+    ],
+)
+def test_gradients_that_are_not_written_have_a_reason(body: str, reason: str, tmp_path: Path) -> None:
+    path = problem(tmp_path, body, ["torch.randn(6)", "torch.randn(6)"], constants='GRADIENTS = ("x",)')
+    with pytest.raises((Unsupported, oracle_problem.ProblemError), match=reason):
+        write(capture(path), {})
 
 
 def test_every_variant_is_right_and_differs(tmp_path: Path) -> None:

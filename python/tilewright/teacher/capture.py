@@ -66,6 +66,10 @@ def capture(path: str) -> Problem:
             case.find_gradients()
     except NotDifferentiable as error:
         raise oracle_problem.ProblemError("problem", f"{path}: {error}") from error
+    except oracle_problem.ProblemError:
+        raise
+    except Exception as error:
+        raise Unsupported(f"the problem cannot be called with gradients: {type(error).__name__}: {error}") from error
     if cases[0].gradients is not None:
         from tilewright.teacher import gradients
 

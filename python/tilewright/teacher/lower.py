@@ -153,7 +153,9 @@ class Lowering:
         return self.share_of_size(values)
 
     def share_of_size(self, values: tuple[float, ...]) -> HostNumber | None:
-        """A constant over a product of up to three sizes: the factors in derivatives of means."""
+        """A constant over a product of up to three sizes: the factors in derivatives of means. Of several, the constant
+        that is shortest to write."""
+        found = []
         for count in (1, 2, 3):
             for symbols in itertools.combinations(self.sizes.values, count):
                 known = [
@@ -161,8 +163,11 @@ class Lowering:
                 ]
                 share = values[0] * known[0]
                 if share and all(abs(v * n - share) <= 1e-9 * abs(share) for v, n in zip(values, known, strict=True)):
-                    return HostNumber(f"{float(f'{share:.12g}')!r} / ({' * '.join(s.name for s in symbols)})")
-        return None
+                    found.append((repr(float(f"{share:.12g}")), " * ".join(symbol.name for symbol in symbols)))
+        shares = [
+            HostNumber(f"{share} / ({product})") for share, product in sorted(found, key=lambda pair: len(pair[0]))
+        ]
+        return next(iter(shares), None)
 
     def plain(self, value: Any, what: str) -> Any:
         """A number that must be the same in all cases."""

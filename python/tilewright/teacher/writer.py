@@ -188,7 +188,7 @@ class Writer:
         for arg in self.args:
             if arg.kind == "number" and arg.host == host:
                 return arg.name
-        name = self.name("scale" if "**" in host else re.sub(r"\W", "_", host.split(".")[-1]))
+        name = self.name("scale" if "**" in host or "/" in host else re.sub(r"\W", "_", host.split(".")[-1]))
         self.args.append(Arg(name, host, "number"))
         return name
 

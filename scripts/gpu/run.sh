@@ -22,7 +22,7 @@ run_attack() { $here/attack.sh; }
 run_confirm() { $here/confirm.sh; }
 run_faults() { python3 $here/faults.py "$BINARY" --json "$out/faults.json"; }
 run_copies() { python3 $here/copies.py "$BINARY" --json "$out/copies.json"; }
-run_clock() { python3 $here/clock.py "$BINARY" --out "$out"; }
+run_clock() { python3 $here/clock.py "$BINARY" --sizes --out "$out"; }
 run_throughput() { python3 $here/throughput.py "$BINARY" --plain 20 --out "$out/throughput.json"; }
 run_latency() { python3 $here/latency.py "$BINARY" --out "$out/latency.json"; }
 

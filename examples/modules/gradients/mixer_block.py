@@ -10,6 +10,7 @@ WIDTH = 32
 
 CASES = [
     {"BATCH": 1, "LENGTH": 7, "WIDTH": 16},
+    {"BATCH": 3, "LENGTH": 11, "WIDTH": 24},
 ]
 REALISTIC = {"BATCH": 4, "LENGTH": 1024, "WIDTH": 512}
 GRADIENTS = True

@@ -136,14 +136,14 @@ class Lowering:
     def power_of_size(self, values: tuple[float, ...]) -> HostNumber | None:
         """The root of a size, its inverse and the like: the usual factors in attention and embeddings."""
         for symbol, known in self.sizes.values.items():
-            for exponent in (0.5, -0.5, -1.0, -2.0):
+            for exponent in (0.5, -0.5, -1.0, -2.0, -0.25):
                 if all(abs(n**exponent - v) <= 1e-9 * abs(v) for n, v in zip(known, values, strict=True)):
                     return HostNumber(f"{symbol} ** {exponent}")
         for names, host in self.arguments.items():
-            for exponent in (0.5, -0.5, -1.0):
+            for exponent in (0.5, -0.5, -1.0, -0.25):
                 if all(n > 0 and abs(n**exponent - v) <= 1e-9 * abs(v) for n, v in zip(names, values, strict=True)):
                     return HostNumber(f"{host} ** {exponent}")
-        for exponent in (0.5, -0.5, -1.0):
+        for exponent in (0.5, -0.5, -1.0, -0.25):
             roots = tuple(round(v ** (1 / exponent)) if v > 0 else 0 for v in values)
             if all(n and abs(n**exponent - v) <= 1e-9 * v for n, v in zip(roots, values, strict=True)):
                 try:

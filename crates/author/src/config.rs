@@ -126,8 +126,11 @@ pub struct GgufEntry {
     #[serde(default)]
     pub top_p: Option<f64>,
     /// Of one answer.
-    #[serde(default = "max_tokens")]
+    #[serde(default = "gguf_max_tokens")]
     pub max_tokens: u32,
+    /// Tokens that question and answer have together; no more than the model attends to. A CPU reads for seconds or minutes.
+    #[serde(default = "gguf_context_tokens")]
+    pub context_tokens: u64,
 }
 
 fn yes() -> bool {
@@ -140,6 +143,14 @@ fn concurrent() -> u32 {
 
 fn max_tokens() -> u32 {
     4096
+}
+
+fn gguf_max_tokens() -> u32 {
+    1024
+}
+
+fn gguf_context_tokens() -> u64 {
+    2048
 }
 
 fn timeout_s() -> f64 {

@@ -9,7 +9,7 @@ use candle_core::quantized::gguf_file::Content;
 use candle_core::quantized::tokenizer::TokenizerFromGguf;
 use candle_core::{Device, Tensor};
 use candle_transformers::generation::LogitsProcessor;
-use candle_transformers::models::quantized_llama::ModelWeights;
+use candle_transformers::models::quantized_llama::{MAX_SEQ_LEN, ModelWeights};
 use minijinja::{Environment, Value, context};
 use tokenizers::Tokenizer;
 
@@ -51,7 +51,8 @@ impl Gguf {
         let number = |key: &str| content.metadata.get(key).and_then(|value| value.to_u32().ok());
         let template = text("tokenizer.chat_template");
         let end = number("tokenizer.ggml.eos_token_id");
-        let context_tokens = number("llama.context_length").map_or(DEFAULT_CONTEXT, u64::from);
+        // What this implementation of the model has positions for is a bound too.
+        let context_tokens = number("llama.context_length").map_or(DEFAULT_CONTEXT, u64::from).min(MAX_SEQ_LEN as u64);
         let model =
             ModelWeights::from_gguf(content, &mut file, &Device::Cpu).map_err(|error| failed(error.to_string()))?;
         Ok(Self {
@@ -96,6 +97,10 @@ impl Gguf {
     ) -> Result<(String, Usage, bool), ChatError> {
         let start = Instant::now();
         let read = self.tokenizer.encode(prompt, false).map_err(local)?.get_ids().to_vec();
+        if read.len() as u64 >= self.context_tokens {
+            let (asked, most) = (read.len(), self.context_tokens);
+            return Err(ChatError::Local(format!("the question has {asked} tokens, and the model attends to {most}")));
+        }
         let room = self.context_tokens.saturating_sub(read.len() as u64).min(u64::from(self.entry.max_tokens));
         let mut chooser = LogitsProcessor::new(sampling.seed, self.entry.temperature, self.entry.top_p);
         let mut decoder = self.tokenizer.decode_stream(true);
@@ -144,6 +149,7 @@ impl Chat for Gguf {
     }
 
     fn question_tokens(&self) -> Option<u64> {
-        Some(self.context_tokens.saturating_sub(u64::from(self.entry.max_tokens)))
+        let context = self.entry.context_tokens.min(self.context_tokens);
+        Some(context.saturating_sub(u64::from(self.entry.max_tokens)))
     }
 }

@@ -29,7 +29,7 @@ pub use feedback::{Style, feedback};
 #[cfg(feature = "gguf")]
 pub use gguf::{Gguf, GgufError};
 pub use model::Model;
-pub use offline::{Offline, Teacher};
+pub use offline::{OFFLINE, Offline, Teacher};
 pub use openai::Client;
 pub use opinion::Judge;
 pub use prompt::Conversation;

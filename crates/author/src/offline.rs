@@ -7,6 +7,9 @@ use tilewright_stage::{Stage, StageError, TeachRequest, Teaching};
 
 use crate::{Answer, Author, AuthorError, Goal, Listener, Request, Usage};
 
+/// As users call it.
+pub const OFFLINE: &str = "offline";
+
 /// What lists candidates for a problem.
 pub trait Teacher: Send + Sync {
     /// At most `most` candidates, the most promising first; the same ones in the same order for the same question.
@@ -47,7 +50,7 @@ impl<T: Teacher> Offline<T> {
 
 impl<T: Teacher> Author for Offline<T> {
     fn name(&self) -> &str {
-        "offline"
+        OFFLINE
     }
 
     fn write(&self, request: &Request<'_>, _: &mut Listener<'_>) -> Result<Answer, AuthorError> {

@@ -8,10 +8,11 @@ use tilewright_contract::{Target, VerdictKind};
 use crate::{Goal, Hardware, Message, Request, Style, Turn, estimated_tokens, feedback};
 
 /// The prompts that come with the program, by the names under which a folder may replace them.
-const BUILT_IN: [(&str, &str); 8] = [
+const BUILT_IN: [(&str, &str); 9] = [
     ("system.j2", include_str!("../prompts/turns/system.j2")),
     ("first.j2", include_str!("../prompts/turns/first.j2")),
     ("rules.j2", include_str!("../prompts/turns/rules.j2")),
+    ("short.j2", include_str!("../prompts/turns/short.j2")),
     ("cuda.j2", include_str!("../prompts/turns/cuda.j2")),
     ("ascend.j2", include_str!("../prompts/turns/ascend.j2")),
     ("example.py", include_str!("../prompts/turns/example.py")),
@@ -36,36 +37,59 @@ impl Default for Conversation {
     }
 }
 
+/// How much of a conversation is told.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    /// Turns that are shown whole.
+    shown: usize,
+    /// How the last verdict is told.
+    style: Style,
+    /// Rules in a few lines, for models that cannot read more.
+    short: bool,
+    /// Whether the turns that are not shown are named in a line each.
+    earlier: bool,
+}
+
 impl Conversation {
     /// The messages that ask for a candidate. They have at most `budget` tokens, by estimate: older turns are left out first,
-    /// then the last verdict is told in a line; the problem and the last candidate always stay.
+    /// then the last verdict is told in a line, the rules in a few, and the turns that are left out not at all; the problem and
+    /// the last candidate always stay.
     pub fn messages(&self, request: &Request<'_>, budget: Option<u64>) -> Result<Vec<Message>, minijinja::Error> {
         let budget = budget.unwrap_or(u64::MAX);
-        let mut shown = request.turns.len().min(self.window.max(1));
-        loop {
-            let messages = self.with_turns(request, shown, self.style)?;
+        let mut messages = Vec::new();
+        for extent in self.extents(request.turns.len()) {
+            messages = self.told(request, extent)?;
             if tokens(&messages) <= budget {
-                return Ok(messages);
+                break;
             }
-            if shown <= 1 {
-                return self.with_turns(request, shown, Style::Line);
-            }
-            shown -= 1;
         }
+        Ok(messages)
     }
 
-    /// The last `shown` turns whole, the others in a line each.
-    fn with_turns(&self, request: &Request<'_>, shown: usize, style: Style) -> Result<Vec<Message>, minijinja::Error> {
+    /// From all that is worth telling to the least.
+    fn extents(&self, turns: usize) -> impl Iterator<Item = Extent> {
+        let (most, style) = (turns.min(self.window.max(1)), self.style);
+        let least = most.min(1);
+        let whole = Extent { shown: most, style, short: false, earlier: true };
+        let fewer = (least..=most).rev().map(move |shown| Extent { shown, ..whole });
+        let last = Extent { shown: least, style: Style::Line, ..whole };
+        let short = Extent { short: true, ..last };
+        fewer.chain([last, short, Extent { earlier: false, ..short }])
+    }
+
+    fn told(&self, request: &Request<'_>, extent: Extent) -> Result<Vec<Message>, minijinja::Error> {
         let environment = self.environment();
         let Request { goal, text, turns, .. } = request;
-        let (hidden, shown) = turns.split_at(turns.len() - shown);
-        let earlier: Vec<String> = hidden.iter().map(|turn| told(turn, Style::Line)).collect();
+        let (hidden, shown) = turns.split_at(turns.len() - extent.shown);
+        let hidden = if extent.earlier { hidden } else { &[] };
+        let earlier: Vec<String> = hidden.iter().map(|turn| outcome(turn, Style::Line)).collect();
         let hardware = hardware(goal);
         let first = environment.get_template("first.j2")?.render(context! {
             hardware,
             arch => arch_name(&goal.target),
             shared_kib => shared_kib(&goal.target),
             problem => text.trim_end(),
+            short => extent.short,
             earlier,
         })?;
         let system = environment.get_template("system.j2")?.render(context! {})?;
@@ -73,7 +97,7 @@ impl Conversation {
         for (index, turn) in shown.iter().enumerate() {
             messages.push(Message::assistant(said(turn)));
             let last = index + 1 == shown.len();
-            let feedback = told(turn, if last { style } else { shorter(style) });
+            let feedback = outcome(turn, if last { extent.style } else { shorter(extent.style) });
             let accepted = turn.verdict.as_ref().is_some_and(|verdict| verdict.verdict == VerdictKind::Accepted);
             let template = if accepted { "optimise.j2" } else { "repair.j2" };
             let text = environment.get_template(template)?.render(context! { hardware, feedback })?;
@@ -112,7 +136,7 @@ fn said(turn: &Turn) -> String {
     }
 }
 
-fn told(turn: &Turn, style: Style) -> String {
+fn outcome(turn: &Turn, style: Style) -> String {
     match (&turn.verdict, &turn.source) {
         (Some(verdict), source) => feedback(verdict, source.as_deref().unwrap_or_default(), style),
         (None, Err(why)) => why.to_string(),

@@ -13,8 +13,8 @@ pub(crate) mod bench;
 mod generate;
 
 pub(crate) use generate::{
-    AskArgs, AuthorArgs, BudgetArgs, FeedbackArg, GenerateArgs, HardwareArg, ReplArgs, SearchArgs, SelectArg, TreeArgs,
-    UntilArg, WindowArg,
+    AskArgs, AuthorArgs, BudgetArgs, FeedbackArg, GenerateArgs, HardwareArg, ModelArgs, ReplArgs, SearchArgs,
+    SelectArg, TreeArgs, UntilArg, WindowArg,
 };
 
 /// From a PyTorch module to a Triton kernel you can trust.

@@ -86,7 +86,20 @@ impl Stop {
             Self::Time => "the time is over".into(),
             Self::Money => "the money is spent".into(),
             Self::Exhausted => "the author has no further candidate".into(),
-            Self::Author(why) | Self::Problem(why) | Self::Infrastructure(why) => why.clone(),
+            Self::Author(why) => format!("the author gives nothing: {why}"),
+            Self::Problem(why) => format!("the problem is at fault: {why}"),
+            Self::Infrastructure(why) => format!("verifying does not work here: {why}"),
+        }
+    }
+
+    /// How the run goes on, where it does.
+    pub fn next(&self) -> Option<&'static str> {
+        match self {
+            Self::Accepted | Self::Speedup => Some("with --until all"),
+            Self::Tokens | Self::Verdicts | Self::Money => Some("with a larger budget"),
+            Self::Time | Self::Author(_) | Self::Infrastructure(_) => Some("by the same command"),
+            Self::Done => Some("with more rounds"),
+            Self::Exhausted | Self::Problem(_) => None,
         }
     }
 

@@ -28,6 +28,8 @@ pub enum FolderError {
     Other { path: PathBuf, what: &'static str },
     #[error("there is no run in {}", .0.display())]
     NoRun(PathBuf),
+    #[error("{} is no folder: give another one by --out", .0.display())]
+    NoFolder(PathBuf),
 }
 
 /// A line of the log.
@@ -70,6 +72,9 @@ const REPORT: &str = "report.json";
 impl Folder {
     /// Opens a run's folder, or makes it; gives what was done in it. The settings' seed becomes that of the earlier run.
     pub fn open(path: &Path, settings: &mut Settings, problem: &[u8]) -> Result<(Self, Tree), FolderError> {
+        if path.exists() && !path.is_dir() {
+            return Err(FolderError::NoFolder(path.to_owned()));
+        }
         let candidates = path.join(CANDIDATES);
         std::fs::create_dir_all(&candidates).map_err(io("make", &candidates))?;
         let (log, lines) = Log::open(&path.join(REPLIES))?;
@@ -152,6 +157,23 @@ impl Folder {
         for path in [self.path.join(BEST), self.path.join(BEST_VERDICT)] {
             match std::fs::remove_file(&path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io("remove", &path)(error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a run in which nothing was asked, so that the same place is free for the next. What else lies in its folder stays.
+    pub fn discard(self) -> Result<(), FolderError> {
+        for name in [PROBLEM, REPORT, REPLIES] {
+            let path = self.path.join(name);
+            std::fs::remove_file(&path).map_err(io("remove", &path))?;
+        }
+        for path in [self.path.join(CANDIDATES), self.path] {
+            match std::fs::remove_dir(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::DirectoryNotEmpty => {
+                    return Err(io("remove", &path)(error));
+                }
                 _ => {}
             }
         }

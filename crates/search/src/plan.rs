@@ -1,5 +1,7 @@
 //! What to ask for next: pure functions of what is known, so that a run that was killed goes on as it would have.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Node, Tree};
@@ -46,22 +48,16 @@ impl Plan {
     /// The next round; empty when there is none. An author who does not learn is asked for no second turn, and in a search goes on
     /// with his list.
     pub(crate) fn next(&self, tree: &Tree, learns: bool) -> Vec<Planned> {
-        let round = tree.rounds.len() as u32;
-        let (width, rounds) = match *self {
-            Self::Chains { n, rounds } => (n, rounds),
-            Self::Search { children, rounds, .. } => (children, rounds),
-            Self::One { round, .. } => (1, round + 1),
-        };
-        if round >= rounds {
-            return Vec::new();
-        }
+        let done = tree.rounds.len() as u32;
         let parents = match *self {
+            Self::Chains { n, rounds } => turns(tree, n as usize, rounds as usize, learns),
+            Self::Search { rounds, .. } if done >= rounds => Vec::new(),
+            Self::Search { children, .. } if done == 0 || !learns => vec![None; children as usize],
+            Self::Search { children, select, .. } => {
+                select.parents(tree, children as usize).into_iter().map(Some).collect()
+            }
+            Self::One { round, .. } if done > round => Vec::new(),
             Self::One { parent, .. } => vec![parent.filter(|_| learns)],
-            _ if round == 0 => vec![None; width as usize],
-            Self::Chains { .. } if !learns => Vec::new(),
-            Self::Search { .. } if !learns => vec![None; width as usize],
-            Self::Chains { .. } => ends(tree).map(Some).collect(),
-            Self::Search { select, .. } => select.parents(tree, width as usize).into_iter().map(Some).collect(),
         };
         let next = tree.next_sample();
         parents.into_iter().zip(next..).map(|(parent, sample)| Planned { sample, parent }).collect()
@@ -76,9 +72,20 @@ impl Plan {
     }
 }
 
-/// The last candidate of each conversation.
-fn ends(tree: &Tree) -> impl Iterator<Item = u64> {
-    tree.rounds.last().into_iter().flatten().map(|planned| planned.sample).filter(|&sample| tree.is_done(sample))
+/// The parents of the next turns: conversations that are to begin come first, so that a run goes on with a larger `n`; then each
+/// conversation that has fewer turns than `rounds` gets its next one.
+fn turns(tree: &Tree, n: usize, rounds: usize, learns: bool) -> Vec<Option<u64>> {
+    let planned = || tree.rounds.iter().flatten();
+    let begun = planned().filter(|planned| planned.parent.is_none()).count();
+    if begun < n {
+        return vec![None; n - begun];
+    }
+    if !learns {
+        return Vec::new();
+    }
+    let followed: HashSet<u64> = planned().filter_map(|planned| planned.parent).collect();
+    let ends = tree.nodes.keys().filter(|&&sample| !followed.contains(&sample) && tree.is_done(sample));
+    ends.filter(|&&sample| tree.path(sample).len() < rounds).map(|&sample| Some(sample)).collect()
 }
 
 impl Selection {

@@ -159,13 +159,14 @@ impl<'r> Shared<'r> {
         }
     }
 
-    /// What is still to be done of the last round, or the next one; or why there is none.
+    /// What is still to be done of the rounds that were planned, or the next one; or why there is none.
     fn next_round(&self) -> Result<Result<Vec<Planned>, Stop>, RunError> {
         let mut state = self.state();
         if let Some(stop) = self.stop(&mut state) {
             return Ok(Err(stop));
         }
-        let missing = state.missing();
+        // Whoever asks for one more gets one more.
+        let missing = if matches!(self.run.plan, Plan::One { .. }) { Vec::new() } else { state.missing() };
         if !missing.is_empty() {
             return Ok(Ok(missing));
         }
@@ -218,7 +219,7 @@ impl<'r> Shared<'r> {
 }
 
 impl State<'_> {
-    /// What the last round lacks.
+    /// What was planned and is still to be done.
     fn missing(&self) -> Vec<Planned> {
         let mut missing = self.tree.missing();
         missing.retain(|planned| !self.given_up.contains(&planned.sample));

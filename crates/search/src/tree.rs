@@ -129,10 +129,10 @@ impl Tree {
         self.rounds.iter().flatten().map(|planned| planned.sample + 1).max().unwrap_or(0)
     }
 
-    /// What the last round lacks.
+    /// What was planned and is not done.
     pub(crate) fn missing(&self) -> Vec<Planned> {
-        let last = self.rounds.last().into_iter().flatten();
-        last.filter(|planned| !self.is_done(planned.sample)).copied().collect()
+        let planned = self.rounds.iter().flatten();
+        planned.filter(|planned| !self.is_done(planned.sample)).copied().collect()
     }
 }
 

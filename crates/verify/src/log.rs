@@ -20,7 +20,7 @@ enum End {
     Clean,
     /// All of the last line is there but the line break.
     Unfinished,
-    /// A kill tore the last line, which begins at this byte.
+    /// A kill or a full disk tore the last line, which begins at this byte.
     Torn(u64),
 }
 
@@ -60,14 +60,23 @@ impl Log {
         Ok((Self { file, end }, found))
     }
 
-    /// Appends one object, which must hold no line break: as `serde_json::to_string` writes it.
+    /// Appends one object, which must hold no line break: as `serde_json::to_string` writes it. Where that fails, the next one
+    /// takes its place.
     pub fn append(&mut self, line: &str) -> std::io::Result<()> {
-        match std::mem::replace(&mut self.end, End::Clean) {
+        self.write(|file| file.write_all(format!("{line}\n").as_bytes()))
+    }
+
+    fn write(&mut self, line: impl FnOnce(&mut File) -> std::io::Result<()>) -> std::io::Result<()> {
+        match self.end {
             End::Clean => {}
             End::Unfinished => self.file.write_all(b"\n")?,
             End::Torn(start) => self.file.set_len(start)?,
         }
-        self.file.write_all(format!("{line}\n").as_bytes())
+        let start = self.file.metadata()?.len();
+        self.end = End::Torn(start);
+        line(&mut self.file)?;
+        self.end = End::Clean;
+        Ok(())
     }
 }
 
@@ -96,6 +105,24 @@ mod tests {
             // A line counts once all of it but the line break is there.
             let complete = usize::from(cut >= 7) + usize::from(cut + 1 >= whole.len());
             assert_eq!(before.len(), complete, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_could_not_be_written_as_a_whole_makes_room_for_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        for before in ["", "{\"a\":1}\n", "{\"a\":1}", "{\"a\":1}\n{\"b"] {
+            let path = folder.path().join("log");
+            std::fs::write(&path, before).unwrap();
+            let (mut log, mut expected) = Log::open(&path).unwrap();
+            for _ in 0..2 {
+                let full = |file: &mut File| file.write_all(b"{\"half\":").and(Err(std::io::Error::other("full")));
+                assert!(log.write(full).is_err());
+            }
+            log.append("{\"c\":3}").unwrap();
+            drop(log);
+            expected.push(serde_json::json!({"c": 3}));
+            assert_eq!(Log::open(&path).unwrap().1, expected, "{before}");
         }
     }
 

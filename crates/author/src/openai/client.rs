@@ -9,6 +9,7 @@ use ureq::http::{Response, StatusCode};
 
 use super::answer::{self, Answer, ReadError};
 use super::pace::Pace;
+use crate::secret::Veil;
 use crate::{Chat, ChatError, Config, ConfigError, Endpoint, Listener, Message, Piece, Reply, Sampling, Secret, Usage};
 
 /// Bytes of a server's error that are told.
@@ -135,7 +136,12 @@ impl Client {
                 Err(ReadError::Chat(ChatError::Status { status: status.as_u16(), body }))
             })
         } else if stream {
-            answer::streamed(reader, listener)
+            let mut veil = Veil::new(self.key.as_ref(), listener);
+            let answer = answer::streamed(reader, &mut |piece| veil.hear(piece));
+            if answer.is_ok() {
+                veil.end();
+            }
+            answer
         } else {
             answer::body(reader).and_then(|body| answer::whole(&body).map_err(ReadError::Chat))
         };

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use camino::Utf8PathBuf;
 use clap::{Args, Subcommand};
 
-use super::{BaselineArg, Common, RunArgs};
+use super::{BaselineArg, Common, ModelArgs, RunArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
@@ -50,9 +50,8 @@ pub(crate) struct BenchRunArgs {
     /// Samples of each problem that an author writes, none of which knows of the others
     #[arg(long, visible_alias = "n", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), requires = "author")]
     pub(crate) each: u32,
-    /// File with the endpoints [default: $TILEWRIGHT_CONFIG, ./tilewright.toml, the one in the user's configuration folder]
-    #[arg(long, value_name = "FILE", requires = "author")]
-    pub(crate) config: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
     /// Folder with prompts of your own, in place of those of the same name: see docs/guides/generate.md
     #[arg(long, value_name = "DIR", requires = "author")]
     pub(crate) prompts: Option<Utf8PathBuf>,

@@ -3,10 +3,12 @@
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, ValueEnum};
+use tilewright_author::{Chat, Overrides};
 
 use super::{BaselineArg, Common, RunArgs, parse_seconds};
+use crate::commands::usage;
 
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
@@ -110,32 +112,47 @@ pub(crate) struct AskArgs {
     /// A name in tilewright.toml, or replay:PATH
     #[arg(long, value_name = "NAME")]
     pub(crate) author: String,
-    /// File with the endpoints [default: $TILEWRIGHT_CONFIG, ./tilewright.toml, the one in the user's configuration folder]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<Utf8PathBuf>,
-    /// How freely it chooses, in place of the configuration's
-    #[arg(long, value_name = "T")]
-    pub(crate) temperature: Option<f64>,
-    /// Share of the likeliest tokens that it chooses from, in place of the configuration's
-    #[arg(long, value_name = "P")]
-    pub(crate) top_p: Option<f64>,
-    /// Tokens of the answer, in place of the configuration's
-    #[arg(long, value_name = "N")]
-    pub(crate) answer_tokens: Option<u32>,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
     /// Seed, for models that take one
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+}
+
+/// Where a model is described, and what is set in place of that.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ModelArgs {
+    /// File with the endpoints [default: $TILEWRIGHT_CONFIG, ./tilewright.toml, the one in the user's configuration folder]
+    #[arg(long, value_name = "FILE")]
+    config: Option<Utf8PathBuf>,
+    /// How freely a model chooses, in place of the configuration's
+    #[arg(long, value_name = "T")]
+    temperature: Option<f64>,
+    /// Share of the likeliest tokens that a model chooses from, in place of the configuration's
+    #[arg(long, value_name = "P")]
+    top_p: Option<f64>,
+    /// Tokens of one answer, in place of the configuration's
+    #[arg(long, value_name = "N")]
+    answer_tokens: Option<u32>,
+}
+
+impl ModelArgs {
+    /// The model that `name` means.
+    pub(crate) fn chat(&self, name: &str) -> anyhow::Result<Box<dyn Chat>> {
+        let overrides = Overrides { temperature: self.temperature, top_p: self.top_p, max_tokens: self.answer_tokens };
+        tilewright_author::chat(name, self.config.as_deref().map(Utf8Path::as_std_path), overrides)
+            .map_err(|error| usage(format!("--author {name}: {error}")))
+    }
 }
 
 /// Who writes, how it is told what came out, and how that is verified.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AuthorArgs {
     /// offline: kernels by rule, without a model; a name in tilewright.toml; or replay:PATH, a recording or an earlier run
-    #[arg(long, value_name = "NAME", default_value = "offline")]
+    #[arg(long, value_name = "NAME", default_value = tilewright_author::OFFLINE)]
     pub(crate) author: String,
-    /// File with the endpoints [default: $TILEWRIGHT_CONFIG, ./tilewright.toml, the one in the user's configuration folder]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
     /// Hardware that the kernels are for in the end: a model is told its constraints
     #[arg(long = "for", value_enum, value_name = "HARDWARE", default_value_t = HardwareArg::Cuda)]
     pub(crate) hardware: HardwareArg,
@@ -145,15 +162,6 @@ pub(crate) struct AuthorArgs {
     /// Turns that a model is shown whole; older ones in a line each
     #[arg(long, alias = "window-size", value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) window: u32,
-    /// How freely a model chooses, in place of the configuration's
-    #[arg(long, value_name = "T")]
-    pub(crate) temperature: Option<f64>,
-    /// Share of the likeliest tokens that a model chooses from, in place of the configuration's
-    #[arg(long, value_name = "P")]
-    pub(crate) top_p: Option<f64>,
-    /// Tokens of one answer, in place of the configuration's
-    #[arg(long, value_name = "N")]
-    pub(crate) answer_tokens: Option<u32>,
     /// Folder with prompts of your own, in place of those of the same name: see docs/guides/generate.md
     #[arg(long, value_name = "DIR")]
     pub(crate) prompts: Option<Utf8PathBuf>,

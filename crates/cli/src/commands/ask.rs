@@ -2,8 +2,7 @@ use std::io::Read;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use camino::Utf8Path;
-use tilewright_author::{Message, Overrides, Piece, Sampling};
+use tilewright_author::{Message, OFFLINE, Piece, Sampling};
 
 use super::usage;
 use crate::args::AskArgs;
@@ -11,9 +10,12 @@ use crate::output;
 
 /// Characters go out as they are: this is for programs.
 pub(crate) fn run(args: &AskArgs) -> anyhow::Result<ExitCode> {
-    let overrides = Overrides { temperature: args.temperature, top_p: args.top_p, max_tokens: args.answer_tokens };
-    let chat = tilewright_author::chat(&args.author, args.config.as_deref().map(Utf8Path::as_std_path), overrides)
-        .map_err(|error| usage(format!("--author {}: {error}", args.author)))?;
+    if args.author == OFFLINE {
+        return Err(usage(
+            "--author offline: it answers no questions; name a model in tilewright.toml, or replay:PATH",
+        ));
+    }
+    let chat = args.model.chat(&args.author)?;
     let mut question = String::new();
     std::io::stdin().read_to_string(&mut question).map_err(|error| usage(format!("standard input: {error}")))?;
     // What has been printed cannot be taken back: where the question is asked again, the answer is printed whole.

@@ -1,6 +1,5 @@
 use std::process::ExitCode;
 
-use anyhow::Context;
 use camino::Utf8Path;
 use tilewright_search::{Folder, FolderError, Report, Stop, html, svg};
 
@@ -28,5 +27,5 @@ pub(crate) fn run(args: &TreeArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn write(path: &Utf8Path, text: String) -> anyhow::Result<()> {
-    std::fs::write(path, text).with_context(|| format!("failed to write {path}"))
+    std::fs::write(path, text).map_err(|error| usage(format!("failed to write {path}: {error}")))
 }

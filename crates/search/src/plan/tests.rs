@@ -48,7 +48,7 @@ fn a_first_round_has_no_parents_and_the_last_one_no_successor() {
         assert_eq!(first.iter().map(|planned| planned.sample).collect::<Vec<_>>(), (0..width).collect::<Vec<_>>());
         assert!(first.iter().all(|planned| planned.parent.is_none()));
     }
-    assert!(Plan::Chains { n: 3, rounds: 1 }.next(&tree(vec![node(0, None, None)]), true).is_empty());
+    assert!(Plan::Chains { n: 1, rounds: 1 }.next(&tree(vec![node(0, None, None)]), true).is_empty());
 }
 
 #[test]
@@ -64,6 +64,20 @@ fn children_go_to_the_best_or_also_to_the_seldom_tried() {
     // An author who does not learn gets no parents, and no second turn.
     assert!(search(Selection::Reward, 2).next(&known(), false).iter().all(|planned| planned.parent.is_none()));
     assert!(Plan::Chains { n: 2, rounds: 9 }.next(&known(), false).is_empty());
+}
+
+#[test]
+fn conversations_that_a_larger_n_adds_begin_before_the_others_go_on() {
+    // Conversation 0 has had two turns, conversation 1 one.
+    let known = || tree(vec![node(0, None, Some(1.0)), node(1, None, None), node(2, Some(0), Some(2.0))]);
+    let chains = |n, rounds| Plan::Chains { n, rounds };
+    assert_eq!(parents(chains(2, 3), &known()), [Some(1), Some(2)]);
+    assert_eq!(parents(chains(2, 2), &known()), [Some(1)]);
+    assert_eq!(parents(chains(2, 1), &known()), []);
+    assert_eq!(parents(chains(4, 3), &known()), [None, None]);
+    let numbers: Vec<u64> = chains(4, 3).next(&known(), false).iter().map(|planned| planned.sample).collect();
+    assert_eq!(numbers, [3, 4], "an author who lists candidates goes on with his list");
+    assert_eq!(parents(chains(1, 1), &known()), [], "a smaller n takes nothing back");
 }
 
 proptest! {

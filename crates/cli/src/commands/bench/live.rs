@@ -3,17 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use camino::Utf8Path;
-use tilewright_author::{Author, AuthorError, Conversation, Goal, Hardware, Model, Offline, Overrides, Request, Style};
+use tilewright_author::{Author, AuthorError, Conversation, Goal, Hardware, Model, OFFLINE, Offline, Request, Style};
 use tilewright_bench::{Problem, Samples, Suite, Written, write_samples};
 use tilewright_stage::Stage;
 use tilewright_verify::Options;
 
 use crate::args::bench::BenchRunArgs;
-use crate::commands::{session, usage};
-
-/// The author that needs no model.
-const OFFLINE: &str = "offline";
+use crate::commands::session;
 
 /// First answers only: a sample is one answer to one question, and knows of no other.
 struct Live {
@@ -73,9 +69,7 @@ pub(super) fn samples(
 }
 
 fn model(name: &str, args: &BenchRunArgs) -> anyhow::Result<Box<dyn Author>> {
-    let config = args.config.as_deref().map(Utf8Path::as_std_path);
-    let chat = tilewright_author::chat(name, config, Overrides::default())
-        .map_err(|error| usage(format!("--author {name}: {error}")))?;
+    let chat = args.model.chat(name)?;
     let prompts = args.prompts.as_ref().map(|folder| folder.as_std_path().to_owned());
     Ok(Box::new(Model::new(chat, Conversation { style: Style::Coach, window: 1, prompts })))
 }

@@ -35,6 +35,8 @@ enum Doing {
     /// So many pieces came.
     Writing(u64),
     Thinking(u64),
+    /// Written, and not verified yet.
+    Waiting,
     /// In this stage.
     Verifying(String),
 }
@@ -86,7 +88,7 @@ impl State {
                 self.tokens += answer.usage.tokens();
                 match &answer.source {
                     Ok(_) => {
-                        self.under_way.insert(sample, Doing::Verifying("about to be".into()));
+                        self.under_way.insert(sample, Doing::Waiting);
                     }
                     Err(why) => {
                         self.ended(sample);
@@ -134,7 +136,8 @@ impl State {
             Doing::Writing(0) => format!("{sample} asked"),
             Doing::Writing(count) => format!("{sample} writing ({count})"),
             Doing::Thinking(count) => format!("{sample} thinking ({count})"),
-            Doing::Verifying(stage) => format!("{sample} verified: {stage}"),
+            Doing::Waiting => format!("{sample} written"),
+            Doing::Verifying(stage) => format!("{sample} {stage}"),
         });
         let doing = doing.collect::<Vec<_>>().join(", ");
         let tokens = if self.tokens > 0 { format!(", {} tokens", self.tokens) } else { String::new() };

@@ -37,15 +37,19 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<ExitCode> {
 
 /// Says what came out: the best file on standard output, the rest on standard error.
 pub(crate) fn finish(tree: &Tree, report: &Report, out: &str, json: bool) -> anyhow::Result<ExitCode> {
-    if let Some(best) = tree.best() {
+    if tree.rounds.is_empty() {
+        // Nothing was asked, and nothing is kept.
+        eprintln!("tilewright: {}", report.stop.text());
+    } else if let Some(best) = tree.best() {
         if let Some(verdict) = best.verdict() {
             eprintln!("{}", render::verdict(verdict));
         }
         eprintln!("best: {} (number {}) in {out}/best.py", best.answer.variant, best.sample);
+        eprintln!("{}", summary(report, out));
     } else {
-        eprintln!("no candidate is accepted; each with its verdict is in {out}");
+        eprintln!("no candidate is accepted; tilewright tree {out} shows why");
+        eprintln!("{}", summary(report, out));
     }
-    eprintln!("{}", summary(report, out));
     if json {
         output::json(report)?;
     } else if let Some(Ok(source)) = tree.best().map(|best| &best.answer.source) {
@@ -65,5 +69,8 @@ fn summary(report: &Report, out: &str) -> String {
     if usage.cost > 0.0 {
         text += &format!(", cost {:.4}", usage.cost);
     }
-    text + &format!("; the same command with --out {out} goes on")
+    match report.stop.next() {
+        Some(how) => text + &format!("; --out {out} goes on {how}"),
+        None => text,
+    }
 }

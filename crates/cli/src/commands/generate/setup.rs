@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
-use tilewright_author::{Author, Conversation, Goal, Hardware, Model, Offline, Overrides, Style};
+use tilewright_author::{Author, Conversation, Goal, Hardware, Model, OFFLINE, Offline, Style};
 use tilewright_contract::CandidateId;
 use tilewright_search::{
     Event, Folder, FolderError, Limits, Plan, Report, Run, RunError, Settings, Tree, Until, Verifying,
@@ -93,7 +93,11 @@ impl Setup<'_> {
                 report?
             }
         };
-        Ok((prepared.tree, report, prepared.out))
+        let (tree, out) = (std::mem::take(&mut prepared.tree), prepared.out.clone());
+        if tree.rounds.is_empty() {
+            prepared.discard()?;
+        }
+        Ok((tree, report, out))
     }
 
     /// A new run in processes that are there.
@@ -144,13 +148,7 @@ impl Setup<'_> {
         if let Some(folder) = self.author.prompts.as_ref().filter(|folder| !folder.is_dir()) {
             return Err(usage(format!("--prompts {folder}: there is no such folder")));
         }
-        let overrides = Overrides {
-            temperature: self.author.temperature,
-            top_p: self.author.top_p,
-            max_tokens: self.author.answer_tokens,
-        };
-        let chat = tilewright_author::chat(name, self.author.config.as_deref().map(Utf8Path::as_std_path), overrides)
-            .map_err(|error| usage(format!("--author {name}: {error}")))?;
+        let chat = self.author.model.chat(name)?;
         let conversation = Conversation {
             style: match self.author.feedback {
                 FeedbackArg::Json => Style::Json,
@@ -209,10 +207,17 @@ impl Setup<'_> {
     }
 }
 
-/// As users call the author that needs no model.
-const OFFLINE: &str = "offline";
-
 impl Prepared<'_> {
+    /// Whether the author hears what became of his candidates.
+    pub(crate) fn learns(&self) -> bool {
+        self.author.learns()
+    }
+
+    /// Removes the folder of a run in which nothing was asked.
+    pub(crate) fn discard(self) -> anyhow::Result<()> {
+        self.folder.discard().map_err(folder_error)
+    }
+
     /// Goes on until the plan is done or a rule ends it.
     pub(crate) fn go(&mut self, plan: Plan, watch: &(dyn Fn(Event<'_>) + Sync)) -> anyhow::Result<Report> {
         let checker = Verifying {

@@ -12,6 +12,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use similar::TextDiff;
+use tilewright_author::OFFLINE;
 use tilewright_search::{Node, Plan, Stop};
 
 use super::generate::{Prepared, Setup, Shop};
@@ -85,6 +86,7 @@ fn read(editor: &mut DefaultEditor) -> anyhow::Result<Option<Command>> {
                 }
             }
             Ok(line) if module.is_empty() && matches!(line.trim(), "exit" | "quit") => return Ok(Some(Command::Quit)),
+            Ok(line) if module.is_empty() && matches!(line.trim(), "help" | "?") => return Ok(Some(Command::Help)),
             Ok(line) if line.trim_end() == "." => return Ok(Some(Command::Module(module))),
             Ok(line) => {
                 module += &line;
@@ -146,11 +148,19 @@ impl Repl<'_> {
                 Ok(())
             }
             Command::Author(name) => {
-                author.author = name;
-                match self.work.take() {
-                    Some(work) => self.begin(&work.problem_path.clone(), author),
-                    None => Ok(()),
+                let asked = AuthorArgs { author: name, ..author.clone() };
+                match self.work.as_ref().map(|work| work.problem_path.clone()) {
+                    // The module at hand stays if there is no such author.
+                    Some(problem) => self.begin(&problem, &asked)?,
+                    None => {
+                        if asked.author != OFFLINE {
+                            asked.model.chat(&asked.author)?;
+                        }
+                        eprintln!("{} will be asked", asked.author);
+                    }
                 }
+                *author = asked;
+                Ok(())
             }
             Command::Help => Ok(output::text(HELP)?),
             Command::Quit => Ok(()),
@@ -159,7 +169,6 @@ impl Repl<'_> {
 
     /// Takes up a module, and asks for a first candidate.
     fn begin(&mut self, problem: &Utf8Path, author: &AuthorArgs) -> anyhow::Result<()> {
-        self.work = None;
         let setup = setup(self.args, author, self.common, self.budget, problem);
         let work = setup.prepare(self.shop)?;
         eprintln!("{problem} and {}; everything is kept in {}", author.author, work.out);
@@ -170,28 +179,49 @@ impl Repl<'_> {
     /// One candidate more: a new one, or one that is to be better than `parent`.
     fn ask(&mut self, parent: Option<u64>) -> anyhow::Result<()> {
         let work = self.work.as_mut().ok_or_else(no_module)?;
+        if parent.is_some() && !work.learns() {
+            eprintln!("this author hears no verdicts: here is another one");
+        }
         let known = work.tree.nodes.len();
         let plan = Plan::One { round: work.tree.rounds.len() as u32, parent };
         let watch = watch::Watch::default();
         let report = work.go(plan, &|event| watch.hear(event))?;
         watch.end();
         self.last = ExitCode::from(report.exit_code());
-        let newest = work.tree.nodes.values().next_back().filter(|_| work.tree.nodes.len() > known);
-        match newest.map(|node| (node, node.verdict())) {
-            Some((_, Some(verdict))) => output::line(render::verdict(verdict))?,
-            Some((node, None)) => {
-                let why = node.answer.source.as_ref().err().map(ToString::to_string);
-                eprintln!("number {}: {}", node.sample, why.unwrap_or_else(|| "not verified".into()));
-            }
-            None if report.stop == Stop::Done => eprintln!("there is no answer"),
-            None => eprintln!("{}", report.stop.text()),
+        if work.tree.rounds.is_empty() {
+            eprintln!("{}", report.stop.text());
+            return self.work.take().map_or(Ok(()), Prepared::discard);
         }
-        Ok(())
+        match work.tree.nodes.values().next_back().filter(|_| work.tree.nodes.len() > known) {
+            Some(node) => newest(node, report.best == Some(node.sample)),
+            None if report.stop == Stop::Done => {
+                eprintln!("there is no answer");
+                Ok(())
+            }
+            None => {
+                eprintln!("{}", report.stop.text());
+                Ok(())
+            }
+        }
     }
 
     fn work(&self) -> anyhow::Result<&Prepared<'_>> {
         self.work.as_ref().ok_or_else(no_module)
     }
+}
+
+/// Says what became of a candidate, and what to do with it.
+fn newest(node: &Node, best: bool) -> anyhow::Result<()> {
+    match (node.verdict(), &node.answer.source) {
+        (Some(verdict), _) => output::line(render::verdict(verdict))?,
+        (None, Err(why)) => eprintln!("number {}: {why}", node.sample),
+        (None, Ok(_)) => eprintln!("number {}: not verified", node.sample),
+    }
+    if node.answer.source.is_ok() {
+        let best = if best { ", the best so far" } else { "" };
+        eprintln!("number {}{best}. /show, /improve, /another, /save FILE, or another module", node.sample);
+    }
+    Ok(())
 }
 
 fn no_module() -> anyhow::Error {

@@ -13,7 +13,7 @@ mkdir -p "$out"
 cargo build --workspace --bins --examples --locked
 target=${CARGO_TARGET_DIR:-target}/debug
 generated=(rules operations.md)
-for document in plan verdict profile audit bench-run bench-report bench-compare controls screen sanitize run; do
+for document in plan verdict profile report audit bench-run bench-report bench-compare controls screen sanitize run; do
   "$target/tilewright" schema "$document" >"$out/$document.schema.json"
   generated+=("$document.schema.json")
 done

@@ -1,8 +1,7 @@
 //! The report as one page that needs nothing else.
 
-use minijinja::syntax::SyntaxConfig;
+use minijinja::context;
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, context};
 
 use crate::report::{Audit, Outcome};
 
@@ -14,9 +13,7 @@ impl Audit {
     /// # Errors
     /// A mistake in the template.
     pub fn html(&self) -> Result<String, minijinja::Error> {
-        let mut environment = Environment::new();
-        environment.set_auto_escape_callback(|_| AutoEscape::Html);
-        environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+        let mut environment = tilewright_page::environment()?;
         environment.add_filter("percent", |share: f64| format!("{:.2}", share * 100.0));
         environment.add_template("report", TEMPLATE)?;
         let rows = |outcome| self.with(outcome).collect::<Vec<_>>();

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tilewright_contract::{Target, Verdict};
 
@@ -37,7 +38,7 @@ pub struct Request<'a> {
 }
 
 /// What candidates are written for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Goal {
     pub hardware: Hardware,
     /// What kernels are compiled for while they are verified.
@@ -46,7 +47,7 @@ pub struct Goal {
     pub device: String,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Hardware {
     #[default]

@@ -397,6 +397,7 @@ pub(crate) enum Document {
     Plan,
     Verdict,
     Profile,
+    Report,
     Audit,
     BenchRun,
     BenchReport,

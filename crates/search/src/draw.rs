@@ -14,8 +14,34 @@ pub use page::{DrawError, html};
 
 /// Pixels between rounds, between neighbours, and around all.
 const COLUMN: f64 = 110.0;
-const ROW: f64 = 34.0;
+const ROW: f64 = 36.0;
 const MARGIN: f64 = 30.0;
+
+/// Room for the number and the speedup beside a circle.
+const LABEL: f64 = 70.0;
+
+/// What the colours mean.
+const LEGEND: [(&str, &str); 7] = [
+    (ACCEPTED, "accepted"),
+    (INCORRECT, "incorrect"),
+    (FAULT, "fails while it runs"),
+    (COMPILE_ERROR, "does not compile"),
+    (REJECTED, "rejected"),
+    (UNDECIDED, "not decided"),
+    (NO_CODE, "no code"),
+];
+const ACCEPTED: &str = "#2a9d48";
+const INCORRECT: &str = "#e07b00";
+const FAULT: &str = "#d02f2f";
+const COMPILE_ERROR: &str = "#9c6b4e";
+const REJECTED: &str = "#a23ab8";
+const UNDECIDED: &str = "#c9b400";
+const NO_CODE: &str = "#8b8f97";
+
+/// Width and height of the picture in pixels.
+fn size(layout: &Layout) -> (f64, f64) {
+    (2.0 * MARGIN + COLUMN * layout.columns() + LABEL, 2.0 * MARGIN + ROW * layout.rows())
+}
 
 /// The tree as one SVG document. Each circle is in a group with the id `nNUMBER`.
 pub fn svg(tree: &Tree) -> String {
@@ -24,10 +50,10 @@ pub fn svg(tree: &Tree) -> String {
         let (column, row) = layout.place(node.sample);
         (MARGIN + COLUMN * column, MARGIN + ROW * row)
     };
-    let (width, height) = (2.0 * MARGIN + COLUMN * layout.columns() + 60.0, 2.0 * MARGIN + ROW * layout.rows());
+    let (width, height) = size(&layout);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-         viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\" font-size=\"10\">\n"
+         viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\" font-size=\"11\">\n"
     );
     for node in tree.nodes.values() {
         let Some(parent) = node.parent.and_then(|parent| tree.nodes.get(&parent)) else { continue };
@@ -41,17 +67,19 @@ pub fn svg(tree: &Tree) -> String {
     let best = tree.best().map(|node| node.sample);
     for node in tree.nodes.values() {
         let (x, y) = at(node);
-        let ring = if best == Some(node.sample) { " stroke=\"#000\" stroke-width=\"2.5\"" } else { "" };
+        let is_best = best == Some(node.sample);
+        let class = if is_best { "node best" } else { "node" };
+        let ring = if is_best { " stroke=\"#000\" stroke-width=\"2.5\"" } else { "" };
         let faded = if node.is_own() || node.checked.is_none() { "" } else { " fill-opacity=\"0.35\"" };
         let _ = writeln!(
             out,
-            "<g id=\"n{0}\" class=\"node\"><title>{1}</title><circle cx=\"{x:.0}\" cy=\"{y:.1}\" r=\"{2:.1}\" \
-             fill=\"{3}\"{ring}{faded}/><text x=\"{4:.0}\" y=\"{5:.1}\">{6}</text></g>",
+            "<g id=\"n{0}\" class=\"{class}\" role=\"button\" tabindex=\"0\"><title>{1}</title><circle cx=\"{x:.0}\" cy=\"{y:.1}\" r=\"{2:.1}\" \
+             fill=\"{3}\"{ring}{faded}/><text x=\"{4:.0}\" y=\"{5:.1}\" stroke=\"#fff\" stroke-width=\"4\" paint-order=\"stroke\">{6}</text></g>",
             node.sample,
             escaped(&title(node)),
             radius(node),
             colour(node),
-            x + 18.0,
+            x + radius(node) + 6.0,
             y + 3.5,
             label(node),
         );
@@ -83,13 +111,13 @@ fn radius(node: &Node) -> f64 {
 
 fn colour(node: &Node) -> &'static str {
     match node.kind() {
-        Some(VerdictKind::Accepted) => "#2a9d48",
-        Some(VerdictKind::Rejected) => "#8b1a8b",
-        Some(VerdictKind::Incorrect) => "#e07b00",
-        Some(VerdictKind::CompileError) => "#b5651d",
-        Some(kind) if kind.fault() == Fault::Candidate => "#d02f2f",
-        Some(_) => "#c9b400",
-        None => "#999",
+        Some(VerdictKind::Accepted) => ACCEPTED,
+        Some(VerdictKind::Rejected) => REJECTED,
+        Some(VerdictKind::Incorrect) => INCORRECT,
+        Some(VerdictKind::CompileError) => COMPILE_ERROR,
+        Some(kind) if kind.fault() == Fault::Candidate => FAULT,
+        Some(_) => UNDECIDED,
+        None => NO_CODE,
     }
 }
 

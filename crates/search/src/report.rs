@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tilewright_author::Usage;
 use tilewright_contract::VerdictKind;
@@ -5,14 +6,16 @@ use tilewright_contract::VerdictKind;
 use crate::{Node, Settings, Stop, Tree};
 
 /// What came out of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// `tilewright.report/1`
     pub schema: String,
     pub run: Settings,
+    /// Why it ended.
     pub stop: Stop,
     /// Number of the best accepted candidate.
     pub best: Option<u64>,
+    /// Of all questions and answers.
     pub usage: Usage,
     /// Verdicts that were paid for: equal candidates share one.
     pub verdicts: usize,
@@ -20,16 +23,23 @@ pub struct Report {
 }
 
 /// A candidate in the report.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
+    /// Its number within the run, from 0.
     pub sample: u64,
+    /// The candidate that it was to be better than.
     pub parent: Option<u64>,
+    /// From 0.
     pub round: u32,
+    /// Which of several ways this is, for people.
     pub variant: String,
     /// None where there was no code, or no time to verify it.
     pub verdict: Option<VerdictKind>,
+    /// The candidate that was verified in its place: it does the same.
     pub same_as: Option<u64>,
+    /// At least 1 for accepted candidates; see the guide.
     pub reward: f64,
+    /// Against the first baseline, where that was measured.
     pub speedup: Option<f64>,
     /// The deciding reason, or why there is no code.
     pub why: Option<String>,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tilewright_author::{Answer, Goal, Turn, Usage};
 use tilewright_contract::{CandidateId, Verdict, VerdictKind};
@@ -10,7 +11,7 @@ use crate::Planned;
 use crate::reward::reward;
 
 /// What a run is about. Changing any of it makes another run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Settings {
     /// `tilewright.run/1`
     pub schema: String,

@@ -16,6 +16,7 @@ pub(crate) fn run(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
         Document::Run => schema_for!(LaunchReport),
         Document::Sanitize => schema_for!(SanitizeReport),
         Document::Screen => schema_for!(Screening),
+        Document::Report => schema_for!(tilewright_search::Report),
         Document::Audit => schema_for!(Audit),
         Document::BenchRun => schema_for!(Line),
         Document::BenchReport => schema_for!(Report),

@@ -1,8 +1,8 @@
-use minijinja::{AutoEscape, Environment, context};
+use minijinja::context;
 use serde_json::json;
 use similar::TextDiff;
 
-use super::svg;
+use super::{LEGEND, Layout, size, svg};
 use crate::{Node, Settings, Tree};
 
 const PAGE: &str = include_str!("../../templates/tree.html");
@@ -19,9 +19,8 @@ pub fn html(settings: &Settings, tree: &Tree) -> Result<String, DrawError> {
         tree.nodes.values().map(|node| (format!("n{}", node.sample), told(tree, node))).collect();
     // Foreign text within a script element: nothing in it may end the element.
     let data = serde_json::Value::Object(nodes).to_string().replace('<', "\\u003c");
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    let page = environment.render_str(
+    let (width, _) = size(&Layout::of(tree));
+    let page = tilewright_page::environment()?.render_str(
         PAGE,
         context! {
             problem => &settings.problem.path,
@@ -29,6 +28,9 @@ pub fn html(settings: &Settings, tree: &Tree) -> Result<String, DrawError> {
             candidates => tree.nodes.len(),
             verdicts => tree.verdicts(),
             first => tree.best().or(tree.nodes.values().next()).map(|node| format!("n{}", node.sample)),
+            // As wide as the picture, up to half of the page.
+            columns => format!("min({width:.0}px, 50%)"),
+            legend => LEGEND,
             svg => svg(tree),
             data,
         },

@@ -11,7 +11,7 @@ use crate::output;
 use crate::render;
 
 pub(crate) use live::Live;
-pub(crate) use setup::{Prepared, Setup, Shop};
+pub(crate) use setup::{Prepared, Setup, Shop, on_interrupt};
 
 /// Exit status: 0 accepted, 1 none accepted, 3 the author, the problem or this machine is in the way.
 pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<ExitCode> {

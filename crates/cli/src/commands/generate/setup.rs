@@ -62,6 +62,16 @@ impl Shop {
     }
 }
 
+/// Ctrl-C ends the program at once, which loses nothing; `told` says so.
+pub(crate) fn on_interrupt(told: String) -> anyhow::Result<()> {
+    ctrlc::set_handler(move || {
+        eprintln!("\ntilewright: interrupted: {told}");
+        // As a shell tells of a program that a signal has ended.
+        std::process::exit(130);
+    })
+    .context("failed to listen for Ctrl-C")
+}
+
 /// What is known of a run before any process is started: mistakes of the user show at once.
 struct Opened {
     text: String,
@@ -82,6 +92,7 @@ impl Setup<'_> {
         let mut options = self.options()?;
         let opened = self.open(&options)?;
         options.seed = opened.settings.seed;
+        on_interrupt(format!("everything so far is in {0}; --out {0} goes on by the same command", opened.out))?;
         let shop = Shop::open(options, self.common)?;
         let mut prepared = self.prepared(opened, &shop);
         let report = match watch {

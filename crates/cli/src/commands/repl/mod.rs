@@ -15,7 +15,7 @@ use similar::TextDiff;
 use tilewright_author::OFFLINE;
 use tilewright_search::{Node, Plan, Stop};
 
-use super::generate::{Prepared, Setup, Shop};
+use super::generate::{Prepared, Setup, Shop, on_interrupt};
 use super::usage;
 use crate::args::{AuthorArgs, BudgetArgs, Common, ReplArgs};
 use crate::{output, render};
@@ -34,6 +34,7 @@ pub(crate) fn run(args: &ReplArgs) -> anyhow::Result<ExitCode> {
     }
     eprintln!("starting …");
     let shop = Shop::open(options, &common)?;
+    on_interrupt("everything so far is in generated".into())?;
     let mut repl = Repl { args, common: &common, budget: &budget, shop: &shop, work: None, last: ExitCode::SUCCESS };
     let mut editor = DefaultEditor::new().context("failed to set the line editor up")?;
     let mut next = args.problem.clone().map(Command::Load);

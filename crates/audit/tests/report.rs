@@ -113,7 +113,7 @@ fn the_page_is_complete_in_itself_and_escapes_what_candidates_say() {
     for words in ["Refused, but honest", "Caught, but with another verdict", "b.py", "tilewright-1", "sm_90"] {
         assert!(page.contains(words), "{words}");
     }
-    for outside in ["http:", "https:", "//cdn", "<link", "@import", "url("] {
+    for outside in ["http:", "https:", "//cdn", "<script src", "@import", "url("] {
         assert!(!page.contains(outside), "{outside}");
     }
     assert_eq!(page.matches("<table").count(), page.matches("</table>").count());

@@ -209,11 +209,49 @@ fn what_does_not_pass_is_told_once() {
         (Step::Drip, "no answer within 1 s", true),
         (Step::Endless, "more than", false),
     ] {
-        let (answer, _, requests) = first(vec![step.clone()], "timeout_s = 1.0");
+        // A loaded machine may take its time to read what comes.
+        let further = if told.contains("within 1 s") { "timeout_s = 1.0" } else { "timeout_s = 60.0" };
+        let (answer, _, requests) = first(vec![step.clone()], further);
         let error = answer.expect_err("no answer");
         let text = error.to_string();
         assert!(text.contains(told) && !text.contains(KEY) && !format!("{error:?}").contains(KEY), "{step:?}: {text}");
         assert_eq!((error.may_pass(), requests.len()), (may_pass, 1), "{step:?}: {text}");
+    }
+}
+
+#[test]
+fn a_server_that_repeats_the_key_shows_it_to_nobody() {
+    let said = format!("Your key is {KEY}: ```python\n# {KEY}\n{FILE}```");
+    let wrong = format!("data: {}\n\n", json!({"error": {"message": format!("bad key {KEY}"), "code": 401}}));
+    let thought =
+        format!("data: {}\n\n", json!({"choices": [{"delta": {"reasoning_content": format!("it is {KEY}")}}]}));
+    let thought = [thought.into_bytes(), events(&said, "stop")].concat();
+    let named = completion(&said).replace("judge-1", KEY);
+    for step in [
+        // In pieces of 16 characters, in one piece, in a thought, as the model's name, and in errors of all kinds.
+        Step::Stream(events(&said, "stop")),
+        Step::Say(200, "", completion(&said)),
+        Step::Stream(thought),
+        Step::Say(200, "", named),
+        Step::Stream(wrong.into_bytes()),
+        Step::Say(400, "", format!("{{\"error\": \"key {KEY}\"}}")),
+        Step::Say(500, "retry-after: 0\r\n", format!("{}{KEY}", "x".repeat(290))),
+        Step::Say(200, "", format!("{{\"choices\": \"{KEY}\"}}")),
+        Step::Stream(format!("data: {{\"choices\": \"{KEY}\"}}\n\n").into_bytes()),
+    ] {
+        let server = Server::start(vec![step.clone()]);
+        let (answer, heard) = ask(&model(&server.url, "retries = 1", Conversation::default()), Hardware::Cuda, &[]);
+        let told = match &answer {
+            Ok(answer) => serde_json::to_string(answer).expect("a document"),
+            Err(error) => format!("{error} {error:?}"),
+        };
+        // Nor a part of it, where a message is cut off.
+        let part = &KEY[..KEY.len() - 2];
+        assert!(!told.contains(part) && !heard.contains(part), "{step:?}: {told} {heard}");
+        if let Ok(answer) = answer {
+            assert!(heard.is_empty() || heard.ends_with(&answer.reply), "what is heard is what is kept");
+            assert!(answer.source.expect("code").contains("# (hidden)"));
+        }
     }
 }
 

@@ -18,7 +18,8 @@ const ROW: f64 = 36.0;
 const MARGIN: f64 = 30.0;
 
 /// Room for the number and the speedup beside a circle.
-const LABEL: f64 = 70.0;
+const LABEL: f64 = 75.0;
+const MAX_RADIUS: f64 = 16.0;
 
 /// What the colours mean.
 const LEGEND: [(&str, &str); 7] = [
@@ -67,21 +68,26 @@ pub fn svg(tree: &Tree) -> String {
     let best = tree.best().map(|node| node.sample);
     for node in tree.nodes.values() {
         let (x, y) = at(node);
-        let is_best = best == Some(node.sample);
-        let class = if is_best { "node best" } else { "node" };
-        let ring = if is_best { " stroke=\"#000\" stroke-width=\"2.5\"" } else { "" };
-        let faded = if node.is_own() || node.checked.is_none() { "" } else { " fill-opacity=\"0.35\"" };
+        let hollow = node.checked.is_some() && !node.is_own();
+        let (class, fill, ring) = match colour(node) {
+            colour if best == Some(node.sample) => ("node best", colour, "#000"),
+            colour if hollow => ("node same", "#fff", colour),
+            colour => ("node", colour, "none"),
+        };
         let _ = writeln!(
             out,
-            "<g id=\"n{0}\" class=\"{class}\" role=\"button\" tabindex=\"0\"><title>{1}</title><circle cx=\"{x:.0}\" cy=\"{y:.1}\" r=\"{2:.1}\" \
-             fill=\"{3}\"{ring}{faded}/><text x=\"{4:.0}\" y=\"{5:.1}\" stroke=\"#fff\" stroke-width=\"4\" paint-order=\"stroke\">{6}</text></g>",
+            "<g id=\"n{0}\" class=\"{class}\" role=\"button\" tabindex=\"0\"><title>{1}</title>\
+             <rect x=\"{6:.0}\" y=\"{7:.1}\" width=\"{8:.0}\" height=\"{ROW:.0}\" fill-opacity=\"0\"/><circle cx=\"{x:.0}\" cy=\"{y:.1}\" r=\"{2:.1}\" \
+             fill=\"{fill}\" stroke=\"{ring}\" stroke-width=\"2.5\"/><text x=\"{3:.0}\" y=\"{4:.1}\" stroke=\"#fff\" stroke-width=\"4\" paint-order=\"stroke\">{5}</text></g>",
             node.sample,
             escaped(&title(node)),
             radius(node),
-            colour(node),
             x + radius(node) + 6.0,
             y + 3.5,
             label(node),
+            x - MAX_RADIUS,
+            y - ROW / 2.0,
+            MAX_RADIUS + LABEL,
         );
     }
     out + "</svg>\n"
@@ -102,11 +108,11 @@ fn label(node: &Node) -> String {
 /// An area that grows with the speedup.
 fn radius(node: &Node) -> f64 {
     let area = match node.speedup() {
-        Some(speedup) => speedup.clamp(0.2, 4.0),
+        Some(speedup) => speedup.max(0.2),
         None if node.accepted() => 1.0,
         None => 0.5,
     };
-    8.0 * area.sqrt()
+    (8.0 * area.sqrt()).min(MAX_RADIUS)
 }
 
 fn colour(node: &Node) -> &'static str {

@@ -101,18 +101,7 @@ impl Folder {
         if !log.is_file() {
             return Err(FolderError::NoRun(path.to_owned()));
         }
-        let text = std::fs::read(&log).map_err(io("read", &log))?;
-        let mut lines = Vec::new();
-        for line in text.split_inclusive(|&byte| byte == b'\n') {
-            match serde_json::from_slice(line) {
-                Ok(value) => lines.push(value),
-                // Another process may be writing it.
-                Err(_) if !line.ends_with(b"\n") => break,
-                Err(error) => {
-                    return Err(FolderError::Line { path: log, line: lines.len() + 1, why: error.to_string() });
-                }
-            }
-        }
+        let lines = Log::look(&log)?;
         let (settings, tree) = read(path, lines)?;
         Ok((settings.ok_or_else(|| FolderError::NoRun(path.to_owned()))?, tree))
     }

@@ -38,26 +38,19 @@ impl Log {
     /// Opens or creates the file, and gives the objects in it. A last line torn by a kill is left out, and goes when
     /// the next one is written; until then nothing in the file changes.
     pub fn open(path: &Path) -> Result<(Self, Vec<Value>), LogError> {
-        let name = || path.display().to_string();
-        let io = |error| LogError::Io(name(), error);
+        let io = |error| LogError::Io(path.display().to_string(), error);
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(io)?;
-        file.try_lock().map_err(|_| LogError::InUse(name()))?;
+        file.try_lock().map_err(|_| LogError::InUse(path.display().to_string()))?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(io)?;
-        let (mut found, mut end, mut start) = (Vec::new(), End::Clean, 0);
-        for (number, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
-            let finished = line.ends_with(b"\n");
-            match serde_json::from_slice::<Value>(line) {
-                Ok(object) if object.is_object() => {
-                    found.push(object);
-                    end = if finished { End::Clean } else { End::Unfinished };
-                }
-                Err(_) if !finished && line.starts_with(b"{") => end = End::Torn(start),
-                _ => return Err(LogError::Foreign(name(), number + 1)),
-            }
-            start += line.len() as u64;
-        }
+        let (found, end) = objects(path, &text)?;
         Ok((Self { file, end }, found))
+    }
+
+    /// The objects in a file that others may be writing: without a last line that is not whole.
+    pub fn look(path: &Path) -> Result<Vec<Value>, LogError> {
+        let text = std::fs::read(path).map_err(|error| LogError::Io(path.display().to_string(), error))?;
+        Ok(objects(path, &text)?.0)
     }
 
     /// Appends one object, which must hold no line break: as `serde_json::to_string` writes it. Where that fails, the next one
@@ -80,6 +73,23 @@ impl Log {
     }
 }
 
+fn objects(path: &Path, text: &[u8]) -> Result<(Vec<Value>, End), LogError> {
+    let (mut found, mut end, mut start) = (Vec::new(), End::Clean, 0);
+    for (number, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        let finished = line.ends_with(b"\n");
+        match serde_json::from_slice::<Value>(line) {
+            Ok(object) if object.is_object() => {
+                found.push(object);
+                end = if finished { End::Clean } else { End::Unfinished };
+            }
+            Err(_) if !finished && line.starts_with(b"{") => end = End::Torn(start),
+            _ => return Err(LogError::Foreign(path.display().to_string(), number + 1)),
+        }
+        start += line.len() as u64;
+    }
+    Ok((found, end))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,7 +101,9 @@ mod tests {
         for cut in 0..=whole.len() {
             let path = folder.path().join(cut.to_string());
             std::fs::write(&path, &whole.as_bytes()[..cut]).unwrap();
+            let looked = Log::look(&path).unwrap();
             let (mut log, before) = Log::open(&path).unwrap();
+            assert_eq!(looked, before, "cut at {cut}");
             log.append("{\"c\":3}").unwrap();
             log.append("{\"d\":4}").unwrap();
             drop(log);

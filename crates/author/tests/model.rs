@@ -221,7 +221,7 @@ fn what_does_not_pass_is_told_once() {
 
 #[test]
 fn a_server_that_repeats_the_key_shows_it_to_nobody() {
-    let said = format!("Your key is {KEY}: ```python\n# {KEY}\n{FILE}```");
+    let said = format!("Your key is {KEY}.\n```python\n# {KEY}\n{FILE}```");
     let wrong = format!("data: {}\n\n", json!({"error": {"message": format!("bad key {KEY}"), "code": 401}}));
     let thought =
         format!("data: {}\n\n", json!({"choices": [{"delta": {"reasoning_content": format!("it is {KEY}")}}]}));

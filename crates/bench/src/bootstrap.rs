@@ -93,13 +93,13 @@ impl Luck {
     }
 
     /// Limits of the mean pass@k over the same problems, if every problem's samples were written again. None where no
-    /// problem has two samples, which tell nothing about luck. Problems that always or never passed add no spread here,
+    /// problem has both hits and misses, which tells nothing about luck. Problems that always or never passed add no spread here,
     /// so the interval is rather too narrow.
     ///
     /// Drawn values average to the biased `1 - (1 - hits/n)^k`; the interval is moved by the difference, so that it lies
     /// around the unbiased estimate.
     pub(crate) fn limits(&self, tallies: &[Tally], k: u32) -> Option<Limits> {
-        if tallies.iter().all(|tally| tally.n < 2) {
+        if tallies.iter().all(|tally| tally.n < 2 || tally.hits == 0 || tally.hits == tally.n) {
             return None;
         }
         let of = tallies.len() as f64;
@@ -208,7 +208,8 @@ mod tests {
     }
 
     #[test]
-    fn one_sample_each_says_nothing_about_luck() {
+    fn samples_that_agree_say_nothing_about_luck() {
+        assert_eq!(Luck::new(2).limits(&[Tally { n: 8, hits: 8 }, Tally { n: 8, hits: 0 }], 1), None);
         assert_eq!(Luck::new(2).limits(&[Tally { n: 1, hits: 1 }, Tally { n: 1, hits: 0 }], 1), None);
     }
 

@@ -80,15 +80,19 @@ fn shares_by_hand() {
 #[test]
 fn every_interval_holds_its_figure() {
     let report = report(&four());
+    let mut with_samples = 0;
     for group in report.standards.iter().flat_map(|standard| &standard.groups) {
         let shares = [group.valid, group.compiled, group.correct].into_iter().flatten();
         let fast = group.speed.iter().flat_map(|speed| &speed.fast).map(|fast| fast.share);
         for share in shares.chain(fast).chain(group.pass_at.iter().map(|of| of.share)) {
             assert!(0.0 <= share.low && share.low <= share.value && share.value <= share.high && share.high <= 1.0);
-            let samples = share.samples.unwrap();
+            // None where all samples of each problem agree.
+            let Some(samples) = share.samples else { continue };
+            with_samples += 1;
             assert!(samples.low <= share.value + 1e-9 && share.value <= samples.high + 1e-9, "{share:?}");
         }
     }
+    assert!(with_samples > 10);
 }
 
 #[test]

@@ -89,7 +89,7 @@ pub struct Share {
     /// 95 % limits, if problems and samples were drawn again.
     pub low: f64,
     pub high: f64,
-    /// 95 % limits, if samples of the same problems were drawn again; none where no problem has two.
+    /// 95 % limits, if samples of the same problems were drawn again; none where those of each problem agree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<Limits>,
     /// Problems with too few decided samples.

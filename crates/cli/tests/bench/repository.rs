@@ -13,7 +13,7 @@ fn root() -> PathBuf {
 /// A run without controls, with one trial a problem: what is tested is the path, not the precision.
 fn run(bench: &Bench, suite: &str) -> Value {
     let args = ["run", suite, suite, "--out", "runs/own", "--trials", "1", "--seed", "20261129", "--no-controls"];
-    bench.json(&[&args[..], &["--timeout", "60", "--json"]].concat())
+    bench.json(&[&args[..], &["--timeout", "300", "--json"]].concat())
 }
 
 /// As many come out as went in, however they are counted.
@@ -59,8 +59,8 @@ fn every_problem_accepts_its_candidate() {
     every_kernel_is_read(&bench.path("cache"), 45);
 }
 
-/// All that are honest; of the others every fourth, which holds each minute of CI to a quarter of it, or all of them where
-/// `TILEWRIGHT_CORPUS=all` says so, as `tilewright audit` does.
+/// All that are honest; of the others every fourth, which keeps CI short, or all of them where
+/// `TILEWRIGHT_CORPUS=all` says so; `tilewright audit` runs those, too, that may run until their time is over.
 #[test]
 fn the_corpus_gets_the_verdicts_of_its_labels() {
     let bench = Bench::new();
@@ -76,6 +76,9 @@ fn the_corpus_gets_the_verdicts_of_its_labels() {
     let all = rows.len();
     let mut others = 0;
     rows.retain(|row| {
+        if row.verdict.split('|').any(|verdict| verdict == "timeout") {
+            return false;
+        }
         others += usize::from(row.label != "honest");
         row.targets.split_whitespace().any(|target| target == "cpu")
             && (whole || row.label == "honest" || others % 4 == 0)

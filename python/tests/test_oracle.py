@@ -349,6 +349,22 @@ def test_value_regimes_change_the_floating_inputs(ask: Any) -> None:
         torch.testing.assert_close(answer.expected(made), torch.relu(x) + answer.input(made, 1))
 
 
+def test_constant_rows_are_normalised_alike_whatever_the_order_of_sums(ask: Any) -> None:
+    """A variance of rounding alone, under a root, would tell one order of additions from another."""
+    text = model(
+        "return F.layer_norm(3 * x, (1000,), None, torch.full((1000,), 0.01, dtype=x.dtype))", "[torch.randn(64, 1000)]"
+    )
+    answer = ask(text, regimes=True)
+    (trial,) = [trial for trial in answer.trials() if trial["regime"] == "constant-rows"]
+    (made,) = trial["calls"]
+    x, wanted = 3 * answer.input(made), answer.expected(made)
+    orders = [x.sum(1), x.cumsum(1)[:, -1], x.flip(1).cumsum(1)[:, -1], x.view(64, 125, 8).sum(1).sum(1)]
+    for total in orders:
+        centred = x - (total / 1000)[:, None]
+        found = centred * (centred.square().mean(1, keepdim=True) + 1e-5).rsqrt() + 0.01
+        torch.testing.assert_close(found, wanted, rtol=1e-3, atol=0.0)
+
+
 def test_a_regime_in_which_the_reference_breaks_down_is_dropped(ask: Any) -> None:
     assert regimes(ask(model("return x.log()", "[torch.rand(4, 5) + 0.1]"), regimes=True)) == [
         "scaled-1e-3",

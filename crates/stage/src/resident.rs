@@ -48,6 +48,8 @@ struct Held {
     places: BTreeMap<(u64, u64), (Vec<u8>, u64)>,
     /// It no longer answers.
     lost: bool,
+    /// Processes that ended before it.
+    losses: u64,
 }
 
 /// How a baseline is called.
@@ -215,7 +217,8 @@ impl Stage {
             _ => StageError::io("hear from the process that makes data on the GPU")(error),
         })?;
         stream.set_read_timeout(Some(ANSWER)).map_err(StageError::io("set a socket up"))?;
-        let held = Held { stream, job, ready: BTreeMap::new(), work: None, places: BTreeMap::new(), lost: false };
+        let held =
+            Held { stream, job, ready: BTreeMap::new(), work: None, places: BTreeMap::new(), lost: false, losses: 0 };
         Ok((read_answer("resident", answer)?, held))
     }
 
@@ -248,6 +251,12 @@ impl Resident {
         self.held().is_lost()
     }
 
+    /// Processes that have ended.
+    pub fn losses(&self) -> u64 {
+        let held = self.held();
+        held.losses + u64::from(held.is_lost())
+    }
+
     /// Its number among all processes; none where the system does not tell.
     pub fn pid(&self) -> Option<u32> {
         let peer = getsockopt(&self.held().stream, PeerCredentials).ok()?;
@@ -271,7 +280,9 @@ impl Resident {
         }
         tracing::warn!(problem = %request.problem.display(), "the process that held a problem's data is replaced");
         let (data, fresh) = stage.resident(request, profiles)?;
+        let losses = held.losses + 1;
         *held = fresh.held.into_inner().unwrap_or_else(PoisonError::into_inner);
+        held.losses = losses;
         Ok(Some(data))
     }
 

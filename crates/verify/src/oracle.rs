@@ -144,9 +144,11 @@ impl OracleSet {
         })
     }
 
-    /// Whether a process has ended that held the data on one of these GPUs.
-    pub(crate) fn is_lost(&self, lanes: &[Lane]) -> bool {
-        lanes.iter().any(|lane| self.has_lost(lane))
+    /// Processes that have ended which held the data on a GPU.
+    pub(crate) fn losses(&self) -> u64 {
+        let slots = self.residents.iter().flat_map(|(_, slots)| slots);
+        let held = slots.filter_map(|slot| slot.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        held.map(|resident| resident.losses()).sum()
     }
 
     /// Has the data made anew on each GPU where they were lost.

@@ -150,9 +150,11 @@ impl Verifier {
     pub(crate) fn outliving(&self, problem: &Problem, verify: impl Fn(&[String]) -> Verdict) -> Verdict {
         let mut notes = Vec::new();
         while notes.len() < LOSSES {
+            let losses = problem.losses();
             let verdict = verify(&notes);
             let failed = verdict.verdict == VerdictKind::Infrastructure;
-            let lost = (failed || verdict.verdict == VerdictKind::Accepted) && problem.is_lost(&self.lanes);
+            // Others may have had the data made anew already.
+            let lost = (failed || self.lacks_baselines(&verdict)) && problem.losses() != losses;
             if failed && let Some(lane) = self.fallen(&verdict.target) {
                 notes.push(format!("verified again on another GPU: {lane} does not compute"));
             } else if lost && problem.revive(self).is_ok() {
@@ -163,6 +165,13 @@ impl Verifier {
             }
         }
         verify(&notes)
+    }
+
+    /// Whether an accepted candidate was not timed beside all that was asked for.
+    fn lacks_baselines(&self, verdict: &Verdict) -> bool {
+        let timed = verdict.timing.as_ref().map_or(0, |timing| timing.baselines.len());
+        verdict.verdict == VerdictKind::Accepted
+            && self.options.timing.as_ref().is_some_and(|asked| timed < asked.len())
     }
 
     /// The GPU of a verdict, where it does not compute and others do, or have not been found not to.

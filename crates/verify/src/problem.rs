@@ -59,9 +59,9 @@ impl Problem {
         self.sets(OracleSet::copied).into_iter().sum()
     }
 
-    /// Whether a process has ended that held its data on one of these GPUs.
-    pub(crate) fn is_lost(&self, lanes: &[Lane]) -> bool {
-        self.sets(|set| set.is_lost(lanes)).contains(&true)
+    /// Processes that have ended which held its data on a GPU.
+    pub(crate) fn losses(&self) -> u64 {
+        self.sets(OracleSet::losses).into_iter().sum()
     }
 
     /// Has its data made anew on each GPU where they were lost.

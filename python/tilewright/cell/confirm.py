@@ -41,6 +41,7 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     try:
         mark = open_recorder()
         show_toolchain(request["library"])
+        request["device"] = show_one_device(request["device"])
         mark("probe")
         probe(request["device"])
     except Exception as error:
@@ -75,6 +76,17 @@ def show_toolchain(library: str) -> None:
     with open("/proc/self/maps") as maps:
         drivers = [line.split()[-1] for line in maps if "/libcuda.so" in line and library not in line]
     os.environ["TRITON_LIBCUDA_PATH"] = os.path.dirname(drivers[0] if drivers else library)
+
+
+def show_one_device(device: str) -> str:
+    """Let CUDA see only the device of the run, and return what it is called then. Torch's autograd starts a thread for
+    every device that it sees, and each makes a context there. Nothing may have used CUDA before."""
+    kind, _, number = device.partition(":")
+    if kind != "cuda":  # stands in for a device in tests
+        return device
+    visible = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    os.environ["CUDA_VISIBLE_DEVICES"] = visible[int(number or 0)] if visible else number or "0"
+    return "cuda:0"
 
 
 @triton.jit

@@ -25,6 +25,7 @@ mod options;
 mod oracle;
 mod pipeline;
 mod problem;
+mod replay;
 mod room;
 mod sanitize;
 mod shared;

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use tilewright_stage::{Permit, Permits};
 
-use crate::pipeline::{Candidate, TrialOf};
+use crate::pipeline::Candidate;
+use crate::replay::TrialOf;
 
 /// Share of the host's memory that stays free: problems are loaded beside candidates that allocate.
 const SCARCE: f64 = 0.15;

@@ -13,8 +13,9 @@ use crate::coverage;
 use crate::draft::{Draft, Stop};
 use crate::execute::TrialRun;
 use crate::oracle::OracleSet;
-use crate::pipeline::{TrialOf, Verifier, parallel, trials};
+use crate::pipeline::{Verifier, parallel};
 use crate::problem::{Problem, identify};
+use crate::replay::{TrialOf, trials};
 use crate::weights::Weights;
 pub(crate) use surveyor::{Found, Surveyor};
 

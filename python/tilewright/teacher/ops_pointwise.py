@@ -87,7 +87,8 @@ def _compare(name: str) -> Callable[..., Lazy]:
         dtype = torch.promote_types(a.dtype, b.dtype)
         if isinstance(a.term, Const):
             dtype = b.dtype
-        if isinstance(b.term, Const):
+        # A number gives way to a tensor's dtype, unless it is of a higher kind.
+        if isinstance(b.term, Const) and a.dtype != torch.bool:
             dtype = a.dtype if a.dtype.is_floating_point or not b.dtype.is_floating_point else torch.float32
         return lowering.op(name, torch.bool, lowering.cast(a, dtype), lowering.cast(b, dtype))
 

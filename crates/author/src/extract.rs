@@ -150,7 +150,8 @@ fn bare(text: &str, truncated: bool) -> Result<Extracted, NoCode> {
     let starts =
         |line: &&str| ["import ", "from ", "@triton", "class ", "def "].iter().any(|word| line.starts_with(word));
     let first = text.lines().position(|line| starts(&line));
-    let (Some(first), true) = (first, text.contains(CLASS)) else {
+    // The class begins a line, as the code before it does: a sentence that names it is not code.
+    let (Some(first), true) = (first, text.lines().any(|line| line.starts_with(CLASS))) else {
         return Err(if truncated { NoCode::Truncated } else { NoCode::NoBlock });
     };
     if truncated {
@@ -223,6 +224,7 @@ mod tests {
             ("<think>let me see", false, NoCode::OnlyThoughts),
             ("<think>let me see</think>", false, NoCode::OnlyThoughts),
             ("I cannot do that.", false, NoCode::NoBlock),
+            ("You write class ModelNew:\nfrom torch.nn.Module, above it\n@triton.jit", false, NoCode::NoBlock),
             ("I would begin with", true, NoCode::Truncated),
             ("```python\nclass Model: pass\n```", false, NoCode::NoModelNew { blocks: 1 }),
             ("```python\nimport triton\ndef f(", true, NoCode::Truncated),

@@ -77,6 +77,20 @@ def test_a_reference_that_torch_cannot_differentiate_is_a_defect(ask: Any) -> No
     assert "modified by an inplace operation" in answer.defect, answer.defect
 
 
+@pytest.mark.parametrize("wanted", [True, ("weight",)])
+def test_one_name_for_two_gradients_is_a_defect(wanted: Any) -> None:
+    class Scaled(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(3))
+
+        def forward(self, weight: torch.Tensor) -> torch.Tensor:
+            return weight * self.weight
+
+    with pytest.raises(gradients.NotDifferentiable, match="weight, which is an argument of forward and a parameter"):
+        gradients.resolve(wanted, Scaled(), [torch.ones(3)])
+
+
 def test_false_asks_for_nothing(ask: Any) -> None:  # noqa: F811
     answer: Answer = ask(BOTH.format(wanted="False"))
     assert answer.defect is None and answer.cases[0]["signature"]["gradients"] is None
@@ -216,6 +230,29 @@ def test_an_output_that_nothing_depends_on_has_a_gradient_of_zeros_unless_the_fi
         signature = signature_of([torch.empty(100), [torch.empty(100)]], model=model, gradients=spec)
         found = first(traced(HEAD + body, signature))
         assert ops(found).count("fill") == zeros, found
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "out.register_hook(torch.zeros_like)",
+        "out.grad_fn.register_hook(lambda *gradients: None)",
+        "out.grad_fn.register_prehook(lambda gradients: None)",
+        "out.grad_fn.next_functions[0][0].register_prehook(lambda gradients: None)",
+        "out.view(100).grad_fn.register_prehook(lambda gradients: None)",
+        "out._backward_hooks = {}",
+        "torch.autograd.graph.register_multi_grad_hook([x], lambda gradients: None)",
+        "self.weight.register_hook(torch.zeros_like)",
+        "self.weight.register_post_accumulate_grad_hook(print)",
+        "layer.register_full_backward_hook(print)",
+        "layer.register_full_backward_pre_hook(print)",
+    ],
+)
+def test_hooks_end_the_trace(hook: str) -> None:
+    """Torch's engine would call them; a plan without what they do is not the file."""
+    body = "layer = nn.Identity()\nout = Scale.apply(x, self.weight)\nif out.requires_grad:\n    {}\nreturn layer(out)"
+    found = first(plan(forward=body.format(hook)))
+    assert ("backward-hook", "untraceable") in rules(found), found["findings"]
 
 
 def graphs() -> dict[str, Any]:

@@ -59,6 +59,9 @@ def resolve(wanted: bool | tuple[str, ...], model: torch.nn.Module, args: list[A
         "inputs": [[name, at] for name, at in inputs.items() if _asks(wanted, name)],
         "parameters": [name for name, p in parameters.items() if p.requires_grad and _asks(wanted, name)],
     }
+    for name in spec["parameters"]:
+        if any(name == argument for argument, _ in spec["inputs"]):
+            raise NotDifferentiable(f"GRADIENTS asks for {name}, which is an argument of forward and a parameter")
     with torch.enable_grad():
         given = _with_leaves(args, spec)
         outputs = tensors_of(model(*given))

@@ -254,6 +254,7 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     driver.set_active(CardDriver(request["target"], session.card, lambda: asked_by_file((trace_device.__file__,))))
     trace_torch.install(session)
     trace_launch.install(session)
+    trace_gradients.install(session)
     seal_classes()
     try:
         with out_of_reach():

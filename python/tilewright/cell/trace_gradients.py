@@ -15,7 +15,8 @@ import torch
 from torch.autograd.function import BackwardCFunction
 
 from . import gradients
-from .trace_record import Recorder
+from .trace_record import Recorder, TraceEnd
+from .trace_seal import sealed
 
 if TYPE_CHECKING:
     from .trace import Session
@@ -27,6 +28,29 @@ _HELP = (
     "Put the launches of forward into the forward of a torch.autograd.Function, save there what the gradients need, "
     "and launch the kernels for them in its backward."
 )
+
+_NO_HOOKS = "Do it in the backward of a torch.autograd.Function."
+
+
+def install(session: Session) -> None:
+    """Ends a trace in which the file hooks into the graph: torch's engine would call it, the walk does not.
+
+    All ways to hook a tensor set one of its two dicts, and torch registers hooks of nodes through `Function`.
+    """
+    if session.signature.get("gradients") is None:
+        return
+
+    def refuse(*_: Any) -> None:
+        message = f"hooks into the backward pass, which a trace does not call{session.source.quote()}"
+        session.note("backward-hook", "untraceable", message, _NO_HOOKS)
+        raise TraceEnd
+
+    def guarded(held: Any) -> property:
+        return property(sealed(held.__get__, "get"), sealed(lambda tensor, hooks: hooks is None or refuse(), "set"))
+
+    for name in ("_backward_hooks", "_post_accumulate_grad_hooks"):
+        setattr(torch.Tensor, name, guarded(vars(torch._C.TensorBase)[name]))
+    torch.autograd.Function._register_hook = staticmethod(sealed(refuse, "_register_hook"))
 
 
 def mark_leaves(session: Session, args: list[Any]) -> None:

@@ -154,6 +154,13 @@ pub(crate) const TRACE: &[Elsewhere] = &[
         instead: "Plain launches; whoever serves the module can capture it.",
     },
     Elsewhere {
+        id: "backward-hook",
+        tier: Tier::Untraceable,
+        what: "Ends the trace of a problem that asks for gradients where the file hooks into the backward pass: `register_hook` of a tensor or a node, `register_full_backward_hook` of a module.",
+        why: "The trace walks the graph itself and calls no hooks. What they do would be missing in the plan.",
+        instead: "The `backward` of a `torch.autograd.Function`.",
+    },
+    Elsewhere {
         id: "kernel-not-in-file",
         tier: Tier::Untraceable,
         what: "Reports a launch of a kernel that could not be cut out of the file.",

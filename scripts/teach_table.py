@@ -137,26 +137,13 @@ def judge(row: dict[str, Any], answer: dict[str, Any]) -> None:
 
 def reasons(verdict: dict[str, Any]) -> str:
     """What a verdict that is not `accepted` says, in short."""
-    texts = []
-    for key in ("reason", "message", "why"):
-        if isinstance(verdict.get(key), str):
-            texts.append(verdict[key])
-    for reason in verdict.get("reasons") or []:
-        texts.append(reason if isinstance(reason, str) else reason.get("message") or json.dumps(reason)[:200])
-    return " | ".join(texts)[:400] or json.dumps(verdict)[:300]
+    return " | ".join(reason["message"] for reason in verdict["reasons"])[:400]
 
 
 def speedups(verdict: dict[str, Any]) -> dict[str, float]:
     """Speedup against each baseline, where it was timed."""
-    timing = verdict.get("timing") or {}
-    found = {}
-    for name, figures in (timing.get("baselines") or {}).items():
-        value = figures.get("speedup") if isinstance(figures, dict) else None
-        if isinstance(value, dict):
-            value = value.get("value") or value.get("median")
-        if isinstance(value, int | float):
-            found[name] = float(value)
-    return found
+    baselines = (verdict.get("timing") or {}).get("baselines", [])
+    return {found["baseline"]: found["speedup"]["value"] for found in baselines}
 
 
 def passes(row: dict[str, Any], profile: str) -> bool:

@@ -134,6 +134,9 @@ def test_what_is_in_memory_twice_is_read_once():
     symmetric = weight + weight.T
     for flat in (symmetric, symmetric.reshape(-1)):
         assert work(lambda a, w: torch.mm(a, w.view(64, 64)), x, flat)["read"] <= whole - weight.nbytes // 2
+    waves = torch.randn(16, 16, dtype=torch.complex64)
+    assert 0.9 * waves.nbytes < work(lambda a: a * 2, waves)["read"] <= waves.nbytes
+    assert work(lambda a: a * 2, waves + waves.T)["read"] <= waves.nbytes // 2
 
 
 def test_zeros_may_be_known():

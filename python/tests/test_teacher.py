@@ -14,8 +14,10 @@ import tilewright
 import torch
 from tilewright.cell import gradients, oracle_problem
 from tilewright.cell import teach as job
+from tilewright.teacher import gradients as derivatives
+from tilewright.teacher import rewrites
 from tilewright.teacher.capture import capture
-from tilewright.teacher.device import device_of
+from tilewright.teacher.device import DEVICES, device_of
 from tilewright.teacher.sizes import FloorDiv, Sizes, Unsupported, text
 from tilewright.teacher.teach import VARIANTS, teach, write
 from torch.utils._pytree import tree_leaves, tree_map_only
@@ -186,6 +188,10 @@ OPERATIONS = {
     ),
     "halves": ("return (x @ x.t()).softmax(1), F.gelu(x).sum(1)", ["torch.randn(9, 20, dtype=torch.float16)"]),
     "doubles": ("return x @ x.t(), x.exp().mean(1)", ["torch.randn(9, 20, dtype=torch.float64)"]),
+    "places": (
+        "return x.index_fill(1, y, 3.0), torch.bucketize(z / z * z, z + 0.5)",
+        [*X, "torch.tensor([-1, 0])", "torch.tensor([0.0, 1.0, 2.0])"],
+    ),
     "structures": ("return {'a': x + 1, 'b': [x.sum(1), (x, 3)]}", X),
     "in place": ("x.mul_(2).add_(1); return x.sum(1)", X),
     "long rows": ("return x.mean(1), x.var(1), x.argmax(1), (x - 1).square().mean()", ["torch.randn(3, 90000) + 4"]),
@@ -279,6 +285,19 @@ def test_gradients_that_are_not_written_have_a_reason(body: str, reason: str, tm
         write(capture(path), {})
 
 
+def test_the_gradient_of_a_softmax_of_doubles_is_one_of_doubles() -> None:
+    y, grad = torch.rand(4, 9, dtype=torch.float64).softmax(1), torch.randn(4, 9, dtype=torch.float64)
+    want = torch.ops.aten._softmax_backward_data(grad, y, 1, torch.float64)
+    torch.testing.assert_close(derivatives._softmax_backward(grad, y, 1, torch.float64), want)
+
+
+@pytest.mark.parametrize("q", [0.0, 0.25, 0.4, 0.5, 1.0])
+def test_quantiles_are_torch_s(q: float) -> None:
+    x = torch.randn(4, 5)
+    x[1, :2], x[2, 3], x[3, 0] = torch.inf, torch.nan, -torch.inf
+    torch.testing.assert_close(rewrites.quantile(x, q, 1), torch.quantile(x, q, 1), equal_nan=True)
+
+
 def test_every_variant_is_right_and_differs(tmp_path: Path) -> None:
     path = problem(
         tmp_path,
@@ -316,6 +335,12 @@ def test_the_text_is_plain_triton() -> None:
     bodies = [ast.unparse(ast.Module(k.body, [])) for k in kernels]
     assert len(set(bodies)) == len(bodies)
     assert all(ast.get_docstring(k) for k in kernels)
+
+
+def test_a_device_is_known_by_its_architecture() -> None:
+    for arch, name in {"90": "sm_90", "sm_90a": "sm_90", "100a": "sm_100", "sm_120": "sm_120"}.items():
+        assert device_of({"arch": arch}) is DEVICES[name]
+    assert device_of({"arch": "gfx90a"}) is DEVICES["gfx90a"]
 
 
 @pytest.mark.parametrize("arch", ["75", "sm_86", "90a", "unknown"])

@@ -111,8 +111,6 @@ def load_problem(problem: Path, device: str, profile: bool) -> tuple[Clock, str]
             subject.work()
         with clock.step("eager as a graph"):
             subject.prepare("eager")
-        with clock.step("cost of measuring"):
-            subject.nothing()
         with clock.step("end to end"):
             from tilewright.cell.host_costs import end_to_end
 

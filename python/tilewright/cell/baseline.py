@@ -196,7 +196,7 @@ class Subject:
         call(*self.places[0].args)
         own = torch.cuda.max_memory_allocated(self.device) - before
         bytes_each = own + sum(flat.nbytes + ROOM for flat in self.places[0].flats)
-        wanted = min(PLACES, PLACES_BYTES // bytes_each)
+        wanted = min(PLACES, PLACES_BYTES // max(bytes_each, 1))
         while len(self.places) < wanted:
             self.places.append(self.place())
         for place in self.places:

@@ -172,8 +172,8 @@ def _told_by(tensor: torch.Tensor) -> int:
     side = math.isqrt(tensor.numel())
     if side < 2 or side * side != tensor.numel():
         return tensor.nbytes
-    matrix = _words(tensor).view(side, side)
-    return tensor.nbytes // 2 if torch.equal(matrix, matrix.T) else tensor.nbytes
+    matrix = _words(tensor).reshape(side, side, -1)
+    return tensor.nbytes // 2 if torch.equal(matrix, matrix.transpose(0, 1)) else tensor.nbytes
 
 
 def _needed_writes(results: Results) -> int:

@@ -45,8 +45,8 @@ cards; AMD: the LDS of a work-group in the instruction set manuals."""
 
 
 def device_of(options: dict[str, Any]) -> Device:
-    """The device that options name by its architecture, `90` or `sm_90`; an H100 or H200 without one."""
+    """The device that options name by its architecture, `90`, `sm_90` or `sm_90a`; an H100 or H200 without one."""
     arch = str(options.get("arch", ""))
-    if arch[:1].isdigit():
-        arch = "sm_" + arch.rstrip("abcdefghijklmnopqrstuvwxyz")
+    if not arch.startswith("gfx"):
+        arch = "sm_" + arch.removeprefix("sm_").rstrip("af")
     return DEVICES.get(arch, DEVICES["sm_90"])

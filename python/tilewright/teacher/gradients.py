@@ -350,7 +350,8 @@ def decompositions() -> dict[Any, Any]:
 
 def _softmax_backward(grad: torch.Tensor, output: torch.Tensor, dim: int, dtype: torch.dtype) -> torch.Tensor:
     """Torch's own decomposition multiplies out, and then takes the difference of two large numbers."""
-    grad, output = grad.float(), output.float()
+    wide = torch.promote_types(grad.dtype, torch.float32)
+    grad, output = grad.to(wide), output.to(wide)
     return (output * (grad - (grad * output).sum(dim, True))).to(dtype)
 
 

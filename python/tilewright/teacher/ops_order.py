@@ -128,6 +128,9 @@ def bucketize(
     right = right or side == "right"
     x = lowering.lazy(x)
     spread = unsqueeze(x, len(x.shape))
-    before = lowering.op("le" if right else "lt", torch.bool, edges, lowering.cast(spread, edges.dtype))
+    spread = lowering.cast(spread, edges.dtype)
+    before = lowering.op("le" if right else "lt", torch.bool, edges, spread)
+    if edges.dtype.is_floating_point:  # NaN comes after all of them
+        before = lowering.op("or", torch.bool, before, lowering.op("ne", torch.bool, spread, spread))
     number = lowering.cast(before, torch.int64)
     return lowering.cast(lowering.reduce("sum", number, [len(x.shape)], torch.int64), out_dtype(lowering))

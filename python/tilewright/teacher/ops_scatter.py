@@ -11,7 +11,7 @@ from tilewright.teacher.ir import Lazy, Template
 from tilewright.teacher.lower import Lowering, lowers, unsqueeze
 from tilewright.teacher.ops_pointwise import out_dtype
 from tilewright.teacher.ops_view import plain_view, reshape_to, size_const
-from tilewright.teacher.sizes import Unsupported
+from tilewright.teacher.sizes import Size, Unsupported
 
 MODES = {"sum": "add", "add": "add", "amax": "max", "amin": "min"}
 
@@ -83,11 +83,19 @@ def index_copy(lowering: Lowering, x: Lazy, dim: int, index: Lazy, source: Lazy)
 def index_fill(lowering: Lowering, x: Lazy, dim: int, index: Lazy, value: Any) -> Lazy:
     """A place is filled if one of the indices names it."""
     dim = dim % len(x.shape)
+    index = from_start(lowering, index, x.shape[dim])
     at = lowering.op("eq", torch.bool, unsqueeze(lowering.iota((x.shape[dim],), 0), 1), index)
     hit = lowering.reduce("any", at, [1], torch.bool)
     for _ in range(len(x.shape) - dim - 1):
         hit = unsqueeze(hit, len(hit.shape))
     return lowering.op("where", x.dtype, hit, lowering.cast(value, x.dtype), x)
+
+
+def from_start(lowering: Lowering, index: Lazy, size: Size) -> Lazy:
+    """Negative places count from the end."""
+    at = lowering.cast(index, torch.int64)
+    low = lowering.op("lt", torch.bool, at, lowering.const(0, torch.int64))
+    return lowering.op("where", at.dtype, low, lowering.op("add", at.dtype, at, size_const(lowering, size)), at)
 
 
 @lowers("index_put", "_unsafe_index_put")
@@ -105,11 +113,9 @@ def index_put(lowering: Lowering, x: Lazy, indices: list[Any], values: Lazy, acc
     flat: Any = None
     for d, size in enumerate(x.shape):
         if d in used:
-            at = lowering.cast(indices[d], integer)
+            at = from_start(lowering, indices[d], size)
             for _ in after:
                 at = unsqueeze(at, len(at.shape))
-            low = lowering.op("lt", torch.bool, at, lowering.const(0, integer))
-            at = lowering.op("where", integer, low, lowering.op("add", integer, at, size_const(lowering, size)), at)
         else:
             at = lowering.iota(shape, d if d < used[0] else d - len(x.shape) + len(shape))
         if flat is None:

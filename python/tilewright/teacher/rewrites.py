@@ -30,7 +30,7 @@ def quantile(
     last = x.shape[dim] - 1
     place = q * last
     low = math.floor(place)
-    below, above = (line.narrow(dim, at, 1) for at in (low, min(low + 1, last)))
+    below, above = (line.narrow(dim, at, 1) for at in (low, math.ceil(place)))
     worst = line.narrow(dim, last, 1)
     found = torch.where(worst.isnan(), worst, below + (above - below) * (place - low))
     return found if keepdim else found.squeeze(dim)

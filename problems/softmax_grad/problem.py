@@ -1,8 +1,8 @@
 """Softmax over the last dimension and its gradient, fp32.
 
 The gradient is y * (g - sum(g * y)): a candidate that leaves out the sum, or sums over the wrong dimension, is wrong.
-The spread of the logits is drawn anew each
-time, and small: where one element takes all, the gradient is a difference of equal numbers.
+The spread of the logits is drawn anew each time, and small: where one element takes all, the gradient is a difference
+of equal numbers.
 """
 
 import torch

@@ -36,7 +36,7 @@ def test_a_call_gives_outputs_and_gradients_under_drawn_cotangents(ask: Any) -> 
     answer: Answer = ask(BOTH.format(wanted="True"))
     assert answer.defect is None and answer.no_float64 is None
     signature = answer.cases[0]["signature"]
-    assert signature["gradients"] == {"inputs": [["xs[0]", 0]], "parameters": ["weight"], "outputs": [0, 1]}
+    assert signature["gradients"] == {"inputs": [["xs[0]", 0]], "parameters": ["weight"], "outputs": [0, 3]}
     trial = answer.trials()[0]
     state, first_call = answer.state(trial), trial["calls"][0]
     flats = [
@@ -195,6 +195,17 @@ def test_a_gradient_that_is_missing_is_explained(forward: str, words: str) -> No
 def test_what_torch_s_engine_refuses_is_the_file_s_exception(backward: str, words: str) -> None:
     answer = plan(backward)
     assert answer["error"]["kind"] == "exception" and words in answer["error"]["message"], answer
+
+
+@pytest.mark.parametrize("order", ['{"a": one, "b": two}', '{"b": two, "a": one}'])
+def test_cotangents_belong_to_names_not_to_the_order_of_a_dict(order: str) -> None:
+    spec = {"inputs": [["x", 0]], "parameters": [], "outputs": [0, 1]}
+    signature = signature_of([torch.empty(100), [torch.empty(100), torch.empty(100)]], gradients=spec)
+    forward = f"one, two = Scale.apply(x, None), Scale.apply(x[:], None).detach()\nreturn {order}"
+    body = FUNCTION.format(backward="return run(grad), None", forward=textwrap.indent(forward, " " * 8).strip())
+    found = first(traced(HEAD + body.replace("torch.ones(100)", "torch.ones(1)"), signature))
+    launched = [step["args"][0]["buffer"] for step in found["steps"] if step["op"] == "launch"]
+    assert [found["buffers"][b]["source"].get("index") for b in launched] == [0, 0, 1], found
 
 
 def test_arguments_that_are_no_tensors_have_no_gradients() -> None:

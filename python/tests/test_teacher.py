@@ -258,6 +258,7 @@ def test_modules(name: str, tmp_path: Path) -> None:
 
 GRADIENTS = {
     "two outputs, one without a gradient": ("return {'a': x.exp() * y, 'b': (y.sum(0), x.argmax(-1))}", ["x", "y"]),
+    "outputs in another order than their names": ("return {'b': x.exp() * y, 'a': [y.sum(), x * x]}", ["x", "y"]),
     "an argument that is not asked for": ("return (x * y).softmax(0)", ["x"]),
     "extents that only the inputs have": ("return x.mean() * y.sum(0, keepdim=True)", ["x", "y"]),
     "windows": ("return F.max_pool2d(x[None, None], 2) + F.avg_pool2d(y[None, None], 2)", ["x", "y"]),

@@ -37,7 +37,7 @@ pub struct Gradients {
     pub inputs: Vec<(String, usize)>,
     /// Names, as in `state`.
     pub parameters: Vec<String>,
-    /// Indices, among the tensors of what `forward` returns, of those that have a cotangent, in its order.
+    /// Indices, among the tensors of what `forward` returns (of a dict by sorted keys), of those that have a cotangent.
     pub outputs: Vec<usize>,
 }
 

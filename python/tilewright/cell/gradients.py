@@ -23,7 +23,7 @@ from tilewright.cell.oracle_values import OUTPUT, encode
 
 Spec = dict[str, Any]
 """Contract `Gradients`: `inputs`, pairs of a name and an index among the tensors of `forward`'s arguments;
-`parameters`, names; `outputs`, the indices among the tensors of the output that have a cotangent."""
+`parameters`, names; `outputs`, the indices among the tensors of the output (`outputs_of`) that have a cotangent."""
 
 Like = tuple[torch.Size, torch.dtype]
 """Shape and dtype of a cotangent."""
@@ -64,7 +64,7 @@ def resolve(wanted: bool | tuple[str, ...], model: torch.nn.Module, args: list[A
             raise NotDifferentiable(f"GRADIENTS asks for {name}, which is an argument of forward and a parameter")
     with torch.enable_grad():
         given = _with_leaves(args, spec)
-        outputs = tensors_of(model(*given))
+        outputs = outputs_of(model(*given))
         chosen = [at for at, t in enumerate(outputs) if t.is_floating_point() and t.requires_grad]
         if not chosen:
             raise NotDifferentiable(f"GRADIENTS: no floating output depends on what is asked for{_WAY}")
@@ -128,6 +128,15 @@ def tensors_of(value: Any) -> list[torch.Tensor]:
     return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
+def outputs_of(value: Any, kind: type = torch.Tensor) -> list[Any]:
+    """The tensors in what `forward` returns (or what else of a `kind`): those of a dict by its sorted keys, since two
+    dicts are the same in whatever order they were filled."""
+    if isinstance(value, kind):
+        return [value]
+    parts = [value[key] for key in sorted(value, key=str)] if isinstance(value, dict) else value
+    return [found for part in parts for found in outputs_of(part, kind)] if isinstance(parts, (list, tuple)) else []
+
+
 def draw(likes: list[Like]) -> list[torch.Tensor]:
     """Cotangents from the generator's state: normal, and a single number between 0.5 and 1.5, or its negative, so that
     it is never next to nothing."""
@@ -158,7 +167,7 @@ def differentiated(call: Callable[..., Any], model: torch.nn.Module, spec: Spec 
         with torch.enable_grad(), torch.autograd.set_multithreading_enabled(False):
             given = _with_leaves(given, spec)
             output = call(*given)
-            outputs = tensors_of(output)
+            outputs = outputs_of(output)
             found = [outputs[at] if at < len(outputs) else None for at in spec["outputs"]]
             pairs = [(t, v) for t, v in zip(found, vectors, strict=True) if t is not None and t.requires_grad]
             got = _gradients([t for t, _ in pairs], targets(spec, model, given), [v for _, v in pairs])

@@ -65,7 +65,7 @@ def results(session: Session, rec: Recorder, module: Any, args: list[Any]) -> di
     spec = session.signature["gradients"]
     *given, vectors = args
     output = module(*given)
-    outputs = gradients.tensors_of(output)
+    outputs = gradients.outputs_of(output)
     pairs = [(outputs[at], vector) for at, vector in zip(spec["outputs"], vectors, strict=True) if at < len(outputs)]
     roots = [(_edge(tensor), vector) for tensor, vector in pairs if tensor.requires_grad]
     targets = gradients.targets(spec, module, given)

@@ -8,9 +8,9 @@ half is then a graph like that of any other module.
 from __future__ import annotations
 
 import copy
+import itertools
 import re
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -215,7 +215,7 @@ def _alike(made: Joint, first: Joint) -> bool:
     extent is one: such a case is left to the formulas of the others."""
     if all(
         str(getattr(a, "target", None)) == str(getattr(b, "target", None))
-        for a, b in zip_longest(made.graph.graph.nodes, first.graph.graph.nodes)
+        for a, b in itertools.zip_longest(made.graph.graph.nodes, first.graph.graph.nodes)
     ):
         return True
     if any(1 in tensor.shape for tensor in (*made.tensors, *made.state.values())):
@@ -454,7 +454,8 @@ def write(problem: Problem, options: dict[str, Any]) -> str:
     saved = _saved_names(host, second, outputs, inner)
     cotangents = [f"grad_{'out' if second.outputs == 1 else at}" for at in range(second.outputs)]
     names = [name for name, _ in saved]
-    names[second.kept : second.kept] = [cotangents[at] for at in second.spec["outputs"]]
+    order = gradients.outputs_of(numbered(problem.cases[0].returns), int)
+    names[second.kept : second.kept] = [cotangents[order[at]] for at in second.spec["outputs"]]
     cases = [replace(case.backward.graph, tensor_paths=names) for case in problem.cases]
     back, gradients_of = launches(replace(problem, cases=cases, argument_names=names), options, host)
     if host.lowering.seeds or back.lowering.seeds:
@@ -473,6 +474,12 @@ def write(problem: Problem, options: dict[str, Any]) -> str:
         forward += [f"return {result_text(host.lowering, results)}"]
     doc = f"{summary(problem)}\n\nWritten by Tilewright's offline teacher: {len(host.kernels)} kernel(s)."
     return host.source(forward, doc.replace('"""', "'''") + "\n")
+
+
+def numbered(returns: tuple[list[Any], Any]) -> Any:
+    """What `forward` returns, with the number of each tensor in its place, and nothing else."""
+    count = itertools.count()
+    return pytree.tree_unflatten([next(count) if leaf is None else None for leaf in returns[0]], returns[1])
 
 
 def _saved_names(host: HostWriter, second: Backward, outputs: list[str], inner: list[str]) -> list[tuple[str, str]]:

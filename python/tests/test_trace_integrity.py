@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tilewright.cell import trace_purity
 from trace_bench import forward, module, ops, plan_of, rules, trace
 
 
@@ -168,6 +169,13 @@ def test_a_plan_that_depends_on_the_machine_is_refused(condition: str):
 def test_a_file_may_refuse_to_be_captured():
     body = "if torch.cuda.is_current_stream_capturing():\n    raise RuntimeError('not while capturing')\nreturn run(x)"
     assert rules(forward(body)) == []
+
+
+def test_a_file_that_leaves_no_time_to_look_at_it_is_not_followed(monkeypatch: pytest.MonkeyPatch):
+    """Else it could burn time until nobody asks what it does while a graph is captured."""
+    monkeypatch.setattr(trace_purity, "_SECONDS", 0.0)
+    body = "o = run(x)\nreturn run(o) if torch.cuda.is_current_stream_capturing() else o"
+    assert ("too-many-steps", "untraceable") in rules(forward(body))
 
 
 # state --------------------------------------------------------------------------------------------------------------

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from .trace import Built, Session
     from .trace_state import Fingerprint
 
-_perf_counter = time.perf_counter
+_process_time = time.process_time
 _FIRST_CARD = re.compile(r"""cuda:0|cuda\(0\)|cuda["'], *0|device=0""")
 """A file that names the first card moves tensors to it from any other: what else it does with the index, the screen
 sees."""
-_SECONDS = 3.0
-"""How long repetitions may go on."""
+_SECONDS = 15.0
+"""Of the processor, for all repetitions: a file whose calls take longer than some dozen fit into is not followed."""
 _OTHER = "as another evaluator runs it (exec, several cards, flags, a stream of its own)"
 _MAY_RAISE = ("with gradients enabled", "while a CUDA graph is captured", _OTHER)
 """There, writing to a parameter in place, synchronizing, or another card than cuda:0 may be an error."""
@@ -32,9 +32,17 @@ _LATER = 2
 """So many calls on the same inputs follow, to ten on one module: what counts calls often changes at 3 or 10."""
 
 
+_TIERS = {
+    "raw-pointer": "untraceable",
+    "too-many-steps": "untraceable",
+    "grad-mode": "evidence",
+    "keeps-numbers": "evidence",
+}
+
+
 def finding(session: Session, rule: str, message: str, line: int) -> dict[str, Any]:
     """A finding about a lack of purity."""
-    tier = {"raw-pointer": "untraceable", "grad-mode": "evidence", "keeps-numbers": "evidence"}.get(rule, "proof")
+    tier = _TIERS.get(rule, "proof")
     return {
         "rule": rule,
         "tier": tier,
@@ -47,11 +55,14 @@ def finding(session: Session, rule: str, message: str, line: int) -> dict[str, A
 def repeat(session: Session, built: Built, call: Any, base: dict[str, Any], state: Fingerprint) -> list[dict[str, Any]]:
     """Traces `forward` under other circumstances; findings where the plan is not the same. `state` looks at what calls
     on the same inputs leave behind.
-
-    The first two repetitions always run, the others while there is time.
     """
     findings: list[dict[str, Any]] = []
-    started = _perf_counter()
+    started, complete = _process_time(), True
+
+    def in_time() -> bool:
+        nonlocal complete
+        complete = complete and _process_time() - started < _SECONDS
+        return complete
 
     def again(what: str, rule: str, make: Any) -> None:
         try:
@@ -86,14 +97,17 @@ def repeat(session: Session, built: Built, call: Any, base: dict[str, Any], stat
         circumstances.append(("with gradients enabled", "grad-mode", lambda: _differentiated(session, built)))
     else:
         findings += _forward_alone(session, built)
-    for number, circumstance in enumerate(circumstances):
-        if number == 0 or _perf_counter() - started < _SECONDS:
+    for circumstance in circumstances:
+        if in_time():
             again(*circumstance)
     state.skip()
     for _ in range(_LATER):
-        if _perf_counter() - started < _SECONDS:
+        if in_time():
             again("in a later call on the same inputs", "hidden-state", lambda: session.call(built, call))
     state.look()
+    if not complete:
+        message = "forward keeps the processor busy for so long that it cannot be called under all circumstances"
+        findings.append(finding(session, "too-many-steps", message, 0))
     return findings
 
 

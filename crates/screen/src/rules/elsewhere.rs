@@ -191,7 +191,7 @@ pub(crate) const TRACE: &[Elsewhere] = &[
     Elsewhere {
         id: "too-many-steps",
         tier: Tier::Untraceable,
-        what: "Ends the trace after very many steps.",
+        what: "Ends the trace after very many steps, and reports a `forward` that takes the processor so long that it cannot be called under all circumstances.",
         why: "A launch for each element is no implementation, and its plan would not fit.",
         instead: "One launch over the whole grid.",
     },

@@ -11,6 +11,8 @@ import torch
 from test_oracle import Answer, ask  # noqa: F401
 from tilewright.cell import gradients
 from tilewright.cell.oracle_problem import load, make_case
+from tilewright.cell.oracle_reference import output_tensors
+from tilewright.cell.oracle_values import OUTPUT
 from trace_bench import HEAD, first, ops, rules
 from trace_helper import signature_of, traced
 
@@ -89,6 +91,14 @@ def test_one_name_for_two_gradients_is_a_defect(wanted: Any) -> None:
 
     with pytest.raises(gradients.NotDifferentiable, match="weight, which is an argument of forward and a parameter"):
         gradients.resolve(wanted, Scaled(), [torch.ones(3)])
+
+
+def test_outputs_that_are_called_like_gradients_have_names_of_their_own() -> None:
+    one = torch.ones(1)
+    plain = output_tensors({"grad a": [one, one], "b": one})
+    assert list(plain) == ['output["grad a"][0]', 'output["grad a"][1]', 'output["b"]']
+    both = output_tensors({OUTPUT: {"grad a": one}, "grad x": one, 'grad y["k"]': one})
+    assert list(both) == ['output["grad a"]', "grad x", 'grad y["k"]']
 
 
 def test_false_asks_for_nothing(ask: Any) -> None:  # noqa: F811

@@ -76,7 +76,7 @@ OUTPUT = "output of forward"
 
 def result_path(path: str) -> str:
     """What a place in a result is called: `output[0]`; of a call that gives gradients, `output[0]` or `grad NAME`."""
-    if path.startswith('["grad '):
+    if path.startswith('["grad ') and path.endswith('"]'):
         # Of a tensor, so that nothing follows: the key as `_quoted` has it.
         return path[2:-2].replace('\\"', '"').replace("\\\\", "\\")
     return "output" + path.removeprefix(f'["{OUTPUT}"]')

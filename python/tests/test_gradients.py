@@ -236,6 +236,20 @@ def test_arguments_that_are_no_tensors_have_no_gradients() -> None:
     assert items["grad x"]["buffer"] != items["grad weight"]["buffer"]
 
 
+def test_a_weight_of_one_number_is_looked_at_without_leaving_a_tensor_behind() -> None:
+    model = torch.nn.Module()
+    model.scale = torch.nn.Parameter(torch.tensor(0.7))
+    body = FUNCTION.format(
+        backward="return run(grad), run(weight)",
+        forward="return Scale.apply(x, self.scale)",
+    ).replace("self.weight = nn.Parameter(torch.ones(100))", "self.scale = nn.Parameter(torch.tensor(0.7))")
+    assert "torch.tensor(0.7)" in body
+    spec = {"inputs": [["x", 0]], "parameters": ["scale"], "outputs": [0]}
+    signature = signature_of([torch.empty(100), [torch.empty(100)]], model=model, gradients=spec)
+    found = first(traced(HEAD + body, signature))
+    assert rules(found) == [], found["findings"]
+
+
 def test_an_output_that_nothing_depends_on_has_a_gradient_of_zeros_unless_the_file_wants_none() -> None:
     two = "return run(x), run(x)"
     for setting, zeros in (("", 1), ("ctx.set_materialize_grads(False)\n        ", 0)):

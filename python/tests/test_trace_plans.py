@@ -297,6 +297,37 @@ def test_weights_by_name_constants_by_path():
     ]
 
 
+def test_views_and_copies_of_weights_made_from_numbers_are_of_the_weights():
+    model, parameter = torch.nn.Module(), torch.nn.Parameter
+    model.scale, model.pair = parameter(torch.tensor(0.7)), parameter(torch.tensor([0.1, 0.2]))
+    model.register_buffer("steps", torch.tensor([1.0]))
+    views = ["scale", "scale.view(1)", "scale.detach()", "scale.reshape(1, 1)", "scale.expand(3)", "pair[1:]"]
+    views += ["pair.t()", "steps.unsqueeze(0)", "scale.clone()"]
+    texts = ", ".join(f"self.{view}" for view in views)
+    plan = plan_of(
+        f"""
+        class ModelNew(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale, self.pair = nn.Parameter(torch.tensor(0.7)), nn.Parameter(torch.tensor([0.1, 0.2]))
+                self.register_buffer("steps", torch.tensor([1.0]))
+
+            def forward(self, x):
+                out = [torch.empty_like(self.scale) for _ in range({len(views)})]
+                for t, o in zip([{texts}], out):
+                    double[(1,)](t, o, 1, B=64)
+                return out
+        """,
+        model=model,
+    )
+    assert plan["findings"] == []
+    read = [plan["buffers"][s["args"][0]["buffer"]]["source"] for s in plan["steps"] if s["op"] == "launch"]
+    names = [view.partition(".")[0].partition("[")[0] for view in views[:-1]]
+    assert read == [*({"kind": "state", "name": name} for name in names), {"kind": "scratch"}]
+    copied = [s["src"]["buffer"] for s in plan["steps"] if s["op"] == "copy"]
+    assert [plan["buffers"][b]["source"]["name"] for b in copied] == ["scale"]
+
+
 def nn_with_linear() -> torch.nn.Module:
     model = torch.nn.Module()
     model.block = torch.nn.Module()

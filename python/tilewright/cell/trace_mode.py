@@ -71,6 +71,9 @@ class Dispatcher:
             return session.reads_data(func._schema.name) if value is None else value
         if rec is not None:
             args, kwargs = self._adopt_real(rec, func, args, kwargs)
+        moved = _moved_constants(args, kwargs) if _takes_no_numbers(func, row) else []
+        for tensor, _ in moved:
+            tensor.constant = None
         self._inside = True
         try:
             out = self._plain(func, types, args, kwargs)
@@ -78,6 +81,8 @@ class Dispatcher:
                 self._record(rec, func, row, args, kwargs, out)
         finally:
             self._inside = False
+            for tensor, constant in moved:
+                tensor.constant = constant
         return out
 
     def _adopt_real(self, rec: Recorder, func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
@@ -142,6 +147,19 @@ class Dispatcher:
                 if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key):
                     return func._op_dk(getattr(torch._C.DispatchKey, key), *args, **kwargs)
         raise NotImplementedError(f"{func} has no implementation for CUDA")
+
+
+def _takes_no_numbers(func: Any, row: Op | None) -> bool:
+    """Whether an op gives a view, a copy or memory of its own, and writes to nothing that is there already."""
+    return row is not None and row.kind != "read" and not func._schema.is_mutable
+
+
+def _moved_constants(args: Any, kwargs: Any) -> list[tuple[FakeTensor, torch.Tensor]]:
+    """Tensors that were made from numbers of the file and moved to the device, as `Module.to` moves parameters, with
+    those numbers. Torch's fake tensors would do an op on the numbers, whose result is on the host and no part of the
+    tensor: not what `load_state_dict` wrote there."""
+    fakes = (t for t in _tensors(args, kwargs) if isinstance(t, FakeTensor))
+    return [(t, t.constant) for t in fakes if t.constant is not None and t.device.type != "cpu"]
 
 
 def _is_constant(args: Any) -> bool:

@@ -161,6 +161,15 @@ OPERATIONS = {
         "return x[y], x.gather(0, y[:, None].expand(4, 37)), x.index_select(0, y)",
         [*X, "torch.tensor([1, 4, 0, 1])"],
     ),
+    "gathers at a row's own result": (
+        "return x - x.gather(1, x.argmax(1, keepdim=True)), x * y.gather(0, x.argmin(0, keepdim=True)),"
+        " x[:, :3] - x[:, :3].gather(1, x[:, :3].argmax(1, keepdim=True)), x * y[0][x.argmax(1)][:, None]",
+        ["torch.randn(80, 600)", "torch.randn(80, 600)"],
+    ),
+    "gathers at a long row's own result": (
+        "return x - x.gather(1, x.argmax(1, keepdim=True))",
+        ["torch.randn(2, 40000)"],
+    ),
     "scatters": ("return x.new_zeros(7, 37).index_add(0, y, x)", [*X, "torch.tensor([1, 4, 0, 1, 6])"]),
     "scans": ("return x.cumsum(1), x.cumsum(0), x.cumprod(1), x.flip(1).cumsum(1)", ["torch.rand(5, 37) + 0.5"]),
     "products": ("return x @ y, y.t() @ x.t(), (x @ y).tril(), x[0] @ y, x @ y[:, 0]", [*X, "torch.randn(37, 18)"]),
@@ -272,6 +281,25 @@ def test_gradients(name: str, tmp_path: Path) -> None:
     compare(path, write(capture(path), {}), tmp_path)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_gradient_of_a_softmax_that_one_element_takes_is_no_difference_of_equal_numbers(
+    axis: int, tmp_path: Path
+) -> None:
+    inputs = ["(torch.randn(9, 9) + torch.eye(9) * 14)"]
+    path = problem(tmp_path, f"return x.softmax({axis})", inputs, constants="GRADIENTS = True")
+    file = tmp_path / "candidate.py"
+    file.write_text(write(capture(path), {}))
+    torch.manual_seed(3)
+    x, grad = (torch.randn(9, 9) + torch.eye(9) * 14).requires_grad_(), torch.randn(9, 9)
+    with tilewright.emulate():
+        (got,) = torch.autograd.grad(load(file).ModelNew()(x), x, grad)
+    wide = x.detach().double().requires_grad_()
+    (want,) = torch.autograd.grad(wide.softmax(axis), wide, grad.double())
+    assert bool(((got - want).abs() <= 2e-5 * want.abs().amax(axis, True)).all())
+    (native,) = torch.autograd.grad(x.softmax(axis), x, grad)
+    assert bool(((native - want).abs() > 2e-5 * want.abs().amax(axis, True)).any()), "this says nothing"
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
@@ -297,6 +325,11 @@ def test_quantiles_are_torch_s(q: float) -> None:
     x = torch.randn(4, 5)
     x[1, :2], x[2, 3], x[3, 0] = torch.inf, torch.nan, -torch.inf
     torch.testing.assert_close(rewrites.quantile(x, q, 1), torch.quantile(x, q, 1), equal_nan=True)
+
+
+def test_a_result_without_elements_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Unsupported, match="without any"):
+        write(capture(problem(tmp_path, "return x.tile(0, 1)", X)), {})
 
 
 def test_every_variant_is_right_and_differs(tmp_path: Path) -> None:

@@ -557,18 +557,21 @@ def test_a_call_is_right_or_refused(label: str, tmp_path: Path) -> None:
         return found(*inner, **named)
 
     try:
-        want = call(*given)
+        draws = [call(*given)]
     except Exception as error:
         pytest.skip(f"torch refuses it: {error}")
-    check_call(call, given, want, tmp_path)
+    if torch.Tag.nondeterministic_seeded in found.tags:
+        draws += [call(*given) for _ in range(63)]
+    check_call(call, given, draws, tmp_path)
 
 
 def made_all(kwargs: dict[str, Any]) -> dict[str, Any]:
     return {k: made(v) for k, v in kwargs.items()}
 
 
-def check_call(call: Any, tensors: list[torch.Tensor], want: Any, folder: Path) -> None:
-    """What the teacher writes for a call gives torch's result, unless it says why not."""
+def check_call(call: Any, tensors: list[torch.Tensor], draws: list[Any], folder: Path) -> None:
+    """What the teacher writes for a call gives torch's result, or one like those that torch draws, unless it says why
+    not."""
     held = types.ModuleType("rule_sample")
     held.call, held.tensors = call, tensors  # type: ignore[attr-defined]
     names = ", ".join("abcdefgh"[: len(tensors)])
@@ -596,8 +599,12 @@ def check_call(call: Any, tensors: list[torch.Tensor], want: Any, folder: Path) 
             got = module.ModelNew()(*(t.clone() for t in tensors))
     finally:
         del sys.modules["rule_sample"]
-    for a, b in zip(tree_leaves(got), tree_leaves(want), strict=True):
+    for a, *drawn in zip(tree_leaves(got), *map(tree_leaves, draws), strict=True):
+        b = drawn[0]
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        if any(not torch.equal(b, other) for other in drawn):
+            check_drawn(a.double(), torch.stack(drawn).double())
+            continue
         tolerance = {torch.float16: 4e-3, torch.bfloat16: 3e-2}.get(b.dtype, 1e-4)
         if not b.is_floating_point():
             assert torch.equal(a, b)
@@ -605,3 +612,34 @@ def check_call(call: Any, tensors: list[torch.Tensor], want: Any, folder: Path) 
         gap = (a.double() - b.double()).abs()
         near = (gap <= tolerance * (1 + b.double().abs())) | (a == b) | (a.isnan() & b.isnan())
         assert bool(near.all()), (a, b)
+
+
+def check_drawn(got: torch.Tensor, draws: torch.Tensor) -> None:
+    """Random numbers like those of other draws: an element that has one of two values in those has one of these, and
+    elements that change together do so; others lie where the draws do."""
+    got, draws = got.flatten(), draws.flatten(1)
+    low, high = draws.amin(0), draws.amax(0)
+    slack = 4e-3 * (1 + high.abs().maximum(low.abs()))
+    two = ((draws == low) | (draws == high)).all(0)
+    near = ((got - low).abs() <= slack) | ((got - high).abs() <= slack)
+    assert bool(near[two].all()), (got, low, high)
+    wide = slack + 0.2 * (high - low)
+    assert bool(((got >= low - wide) & (got <= high + wide)).all()), (got, low, high)
+    sides: dict[tuple[bool, ...], set[bool]] = {}
+    for at in (two & (high - low > 4 * slack)).nonzero().flatten().tolist():
+        pattern = tuple((draws[:, at].abs() > draws[:, at].abs().mean()).tolist())
+        sides.setdefault(pattern, set()).add(bool(got[at].abs() > (low[at].abs() + high[at].abs()) / 2))
+    assert all(len(side) == 1 for side in sides.values()), sides
+
+
+@pytest.mark.parametrize("name", ["dropout", "feature_dropout"])
+def test_what_is_dropped_is_drawn_anew_and_together(name: str, tmp_path: Path) -> None:
+    torch.manual_seed(5)
+    found, image = getattr(torch.ops.aten, name).default, IMAGE()
+    draws = [found(image, 0.5, True) for _ in range(64)]
+    check_call(lambda x: found(x, 0.5, True), [image], draws, tmp_path)
+    check_drawn(draws[0].double(), torch.stack(draws[1:]).double())
+    one = draws[0].clone()
+    for broken in (one + 0.1 * (one != 0), image, image.new_zeros(()).expand(image.shape) + 9.0):
+        with pytest.raises(AssertionError):
+            check_drawn(broken.double(), torch.stack(draws).double())

@@ -368,6 +368,7 @@ class Rows:
         """Index lines and masks that all passes share."""
         w, layout = self.writer, self.layout
         w.in_group = self.in_group
+        w.row_level = lambda v: self.form != "serial" and self.group.makes(v) and self.group.level(v.node) == "row"
         w.place = lambda lin, view, space: layout.place(lin, view.axes, space.level)
         w.counts([t for n in self.group.nodes for t in n.terms()])
         wide = ".to(tl.int64)" if self.form == "rows" or is_wide(self.group, self.table) else ""

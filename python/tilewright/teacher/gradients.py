@@ -349,9 +349,12 @@ def decompositions() -> dict[Any, Any]:
 
 
 def _softmax_backward(grad: torch.Tensor, output: torch.Tensor, dim: int, dtype: torch.dtype) -> torch.Tensor:
-    """Torch's own decomposition multiplies out, and then takes the difference of two large numbers."""
+    """Less the gradient of the largest element: where that takes all, the difference would be one of equal numbers.
+    (Torch's own decomposition even multiplies out first.)"""
     wide = torch.promote_types(grad.dtype, torch.float32)
     grad, output = grad.to(wide), output.to(wide)
+    if output.dim() > 0:
+        grad = grad - grad.gather(dim, output.argmax(dim, True))
     return (output * (grad - (grad * output).sum(dim, True))).to(dtype)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.cell.oracle_problem import ProblemError
 from tilewright.teacher.capture import Problem, capture
 from tilewright.teacher.emit_rows import Launch, emit_loop, emit_rows
-from tilewright.teacher.group import Group, Grouper
+from tilewright.teacher.group import Group, Grouper, Misfit
 from tilewright.teacher.host import HostWriter, result_text
 from tilewright.teacher.ir import Lazy, Node, NotAffine, Pointwise, Read, Value
 from tilewright.teacher.lower import Diverging, Lowering
@@ -110,11 +110,14 @@ def launches(problem: Problem, options: dict[str, Any], before: HostWriter | Non
         raise Unsupported(f"a view of the result of {lowering.label} that no index formula gives") from None
     outputs = finish_results(lowering, results)
     lowering.nodes = needed(lowering.nodes, [v for v, _ in outputs])
-    groups = live(Grouper(lowering.sizes, options).run(lowering.nodes, [v for v, _ in outputs]))
-    host = before.branch(lowering) if before else HostWriter(lowering)
-    for group in groups:
-        for launch in emit(group, lowering.sizes, options):
-            host.call(launch)
+    try:
+        groups = live(Grouper(lowering.sizes, options).run(lowering.nodes, [v for v, _ in outputs]))
+        host = before.branch(lowering) if before else HostWriter(lowering)
+        for group in groups:
+            for launch in emit(group, lowering.sizes, options):
+                host.call(launch)
+    except Misfit:  # of one operation, for several that do not fit are no group
+        raise Unsupported("a tensor whose elements no dimensions of a kernel give: one without any, for one") from None
     return host, [output_text(host, value, shape) for value, shape in outputs]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -154,6 +155,8 @@ class Writer:
         self.libdevice = False
         self.allocator = False
         self.in_group: Any = lambda value: None
+        self.row_level: Any = lambda value: False
+        """Whether a value is a result of rows that this kernel has at hand, one for all elements of a row."""
         self.count: dict[int, int] = {}
         self.roles: dict[int, str] = {}
         self.helpers: set[str] = set()
@@ -478,8 +481,29 @@ class Writer:
                 continue
             wide = text if simple(text) else f"({text})"
             parts.append(wide if stride == 1 else f"{wide} * {self.size(stride)}")
-        masks = [space.mask] if space.mask else []
+        found = self.dims_of(term.index, space)
+        if found is not None:  # one element for all of a row takes no mask of many
+            of_rows = (part for part in space.parts if part.level == "row" and found[0] <= set(part.index))
+            space = next(of_rows, space)
+        one = found is not None and not found[0] and (space.level == "full" or not found[1])
+        masks = [space.mask] if space.mask and not one else []
         return self.load(term.value, " + ".join(parts) or "0", masks, None, term.name or term.value.name, space)
+
+    def dims_of(self, terms: Sequence[Term], space: Space) -> tuple[set[Any], bool] | None:
+        """The dimensions along which terms differ, and whether rows' results are among them; None where that is not
+        told by what they read."""
+        dims: set[Any] = set()
+        rows = False
+        for read in (read for term in terms for read in ir.reads(term)):
+            view = read.view
+            if self.row_level(view.value):
+                rows = True
+                continue
+            if view.guards or self.in_group(view.value) is not None:
+                return None
+            lin = self.place(view.offset() if view.value.origin != "iota" else view.index[0], view, space)
+            dims |= {key for key, step in lin.terms.items() if step != 0}
+        return dims, rows
 
     place: Any
 

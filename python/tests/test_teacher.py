@@ -170,6 +170,18 @@ OPERATIONS = {
         "return x - x.gather(1, x.argmax(1, keepdim=True))",
         ["torch.randn(2, 40000)"],
     ),
+    "the largest few": (
+        "return x.topk(3, 1), x.topk(1, 0), x.topk(30, 1, largest=False), x.kthvalue(2, 1), x.median(1)",
+        ["torch.randperm(5 * 37).view(5, 37) / 7 - 9"],
+    ),
+    "the largest few halves": (
+        "return x.topk(3, 1), x.half().topk(1, 0), x.short().topk(30, 1, largest=False), x.half().median(1)",
+        ["torch.randperm(5 * 37).view(5, 37).bfloat16() - 90"],
+    ),
+    "order of equal halves": (
+        "return [x.sort(stable=True, dim=0, descending=d)[1] for d in (False, True)]",
+        ["torch.tensor([0.0, 3, math.nan, -math.inf, -0.0, -1, 3, math.inf, math.nan, 0, -7, 1e-7]).half()"],
+    ),
     "scatters": ("return x.new_zeros(7, 37).index_add(0, y, x)", [*X, "torch.tensor([1, 4, 0, 1, 6])"]),
     "scans": ("return x.cumsum(1), x.cumsum(0), x.cumprod(1), x.flip(1).cumsum(1)", ["torch.rand(5, 37) + 0.5"]),
     "products": ("return x @ y, y.t() @ x.t(), (x @ y).tril(), x[0] @ y, x @ y[:, 0]", [*X, "torch.randn(37, 18)"]),

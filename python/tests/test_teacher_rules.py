@@ -19,13 +19,14 @@ from typing import Any
 import pytest
 import tilewright
 import torch
-from tilewright.teacher import lower
+from tilewright.teacher import rules
 from tilewright.teacher.capture import capture
+from tilewright.teacher.lower import Lowering
 from tilewright.teacher.sizes import Unsupported
 from tilewright.teacher.teach import write
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
-lower.load_rules()
+rules.load_rules()
 
 NO_EFFECT = {
     "layout",
@@ -128,8 +129,8 @@ UNPREDICTED = {
 
 def overloads() -> Iterator[tuple[str, Any]]:
     """Every overload that a rule claims: those on tensors, without names of dimensions and without `out`."""
-    for name in sorted(lower.RULES):
-        for library in ("prims",) if name in lower.PRIMS else ("aten",):
+    for name in sorted(rules.RULES):
+        for library in ("prims",) if name in rules.PRIMS else ("aten",):
             packet = getattr(getattr(torch.ops, library), name, None)
             assert packet is not None, f"a rule for {library}.{name}, which torch does not have"
             for overload in packet.overloads():
@@ -147,9 +148,9 @@ def overloads() -> Iterator[tuple[str, Any]]:
 CLAIMED = list(overloads())
 
 
-@pytest.mark.parametrize("name", sorted(lower.RULES))
+@pytest.mark.parametrize("name", sorted(rules.RULES))
 def test_every_argument_has_a_place(name: str) -> None:
-    signature = inspect.signature(lower.RULES[name])
+    signature = inspect.signature(rules.RULES[name])
     for found in (o for n, o in CLAIMED if n == name):
         arguments = found._schema.arguments
         given = [a.name for a in arguments if not a.kwarg_only]
@@ -158,7 +159,7 @@ def test_every_argument_has_a_place(name: str) -> None:
             bound = signature.bind("lowering", *given, **named).arguments
         except TypeError:
             with pytest.raises(Unsupported):
-                lower.Lowering.apply(None, lower.RULES[name], found, given, named)  # type: ignore[arg-type]
+                Lowering.apply(None, rules.RULES[name], found, given, named)  # type: ignore[arg-type]
             continue
         loose: set[str] = set()
         for place, parameter in signature.parameters.items():

@@ -9,9 +9,10 @@ import torch
 
 from tilewright.teacher import ir, sizes
 from tilewright.teacher.emit_matmul import MOST_BATCHES, wrap
-from tilewright.teacher.emit_rows import Launch, decode
 from tilewright.teacher.emit_template import Tile, added, form_text, precision, scalar_size
 from tilewright.teacher.group import Group
+from tilewright.teacher.launch import Launch
+from tilewright.teacher.layout import decode
 from tilewright.teacher.sizes import Sizes
 from tilewright.teacher.writer import Arg
 

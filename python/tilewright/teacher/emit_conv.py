@@ -9,9 +9,10 @@ import torch
 from tilewright.teacher import ir, sizes
 from tilewright.teacher.device import device_of
 from tilewright.teacher.emit_matmul import wrap, zero
-from tilewright.teacher.emit_rows import Launch, decode
 from tilewright.teacher.emit_template import Tile, accumulator, precision
 from tilewright.teacher.group import Group
+from tilewright.teacher.launch import Launch
+from tilewright.teacher.layout import decode
 from tilewright.teacher.sizes import Size, Sizes
 
 AXES = ("z", "y", "x")

@@ -8,9 +8,10 @@ import torch
 
 from tilewright.teacher import ir, sizes
 from tilewright.teacher.device import device_of
-from tilewright.teacher.emit_rows import Launch, decode
 from tilewright.teacher.emit_template import Tile, accumulator, added, form_text, precision, scalar_size
 from tilewright.teacher.group import Group
+from tilewright.teacher.launch import Launch
+from tilewright.teacher.layout import decode
 from tilewright.teacher.sizes import Sizes
 
 MOST_BATCHES = 65535

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 
 from tilewright.teacher import sizes
-from tilewright.teacher.emit_rows import Launch
 from tilewright.teacher.emit_template import added, form_text, precision
 from tilewright.teacher.group import Group
 from tilewright.teacher.ir import Template, Value, View
+from tilewright.teacher.launch import Launch
 from tilewright.teacher.sizes import Sizes
 from tilewright.teacher.writer import Writer
 

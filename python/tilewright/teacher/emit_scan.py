@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.teacher import ir, sizes
-from tilewright.teacher.emit_rows import Launch, Layout, axis_name, decode, finish, identity, store
+from tilewright.teacher.emit_rows import identity
 from tilewright.teacher.group import Group
 from tilewright.teacher.ir import Scan
+from tilewright.teacher.launch import Launch, finish, store
+from tilewright.teacher.layout import Layout, axis_name, decode
 from tilewright.teacher.sizes import Sizes
 from tilewright.teacher.writer import TL, Arg, Space, Writer, compute_dtype
 

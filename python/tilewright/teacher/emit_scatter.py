@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tilewright.teacher import ir, sizes
-from tilewright.teacher.emit_rows import Launch, axis_name, decode
 from tilewright.teacher.emit_template import added, form_text
 from tilewright.teacher.group import Group
 from tilewright.teacher.ir import Template
+from tilewright.teacher.launch import Launch
+from tilewright.teacher.layout import axis_name, decode
 from tilewright.teacher.sizes import Sizes
 from tilewright.teacher.writer import Arg, Writer
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import sympy
 
 from tilewright.teacher import sizes
-from tilewright.teacher.emit_rows import Launch, Rows, describe, finish, identity, label_of, store
+from tilewright.teacher.emit_rows import Rows, identity
 from tilewright.teacher.ir import Reduce, Value
+from tilewright.teacher.launch import Launch, describe, finish, label_of, store
 from tilewright.teacher.writer import compute_dtype
 
 

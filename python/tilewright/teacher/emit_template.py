@@ -8,9 +8,10 @@ import torch
 
 from tilewright.teacher import ir, sizes
 from tilewright.teacher.device import device_of
-from tilewright.teacher.emit_rows import Launch, Layout, decode, finish, is_wide, store
 from tilewright.teacher.group import Group
 from tilewright.teacher.ir import Lin, Pointwise, Scan, Template, Value, View
+from tilewright.teacher.launch import Launch, finish, store
+from tilewright.teacher.layout import Layout, decode, is_wide
 from tilewright.teacher.sizes import Size, Sizes, Unsupported
 from tilewright.teacher.writer import Arg, Space, Writer, compute_dtype
 

@@ -14,8 +14,8 @@ from torch.utils import _pytree as pytree
 
 from tilewright.teacher import sizes
 from tilewright.teacher.capture import Problem
-from tilewright.teacher.emit_rows import Launch
 from tilewright.teacher.ir import Value
+from tilewright.teacher.launch import Launch
 from tilewright.teacher.lower import Lowering
 from tilewright.teacher.sizes import Unsupported
 

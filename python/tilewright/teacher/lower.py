@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import itertools
-import math
 import operator
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import sympy
@@ -16,43 +12,23 @@ from torch.fx import Node as FxNode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from tilewright.teacher import ir
+from tilewright.teacher.builder import Builder, unsqueeze
 from tilewright.teacher.capture import Problem, is_fake
-from tilewright.teacher.ir import Const, Gather, Lazy, NotAffine, Op, Pointwise, Read, Reduce, Value, View
-from tilewright.teacher.sizes import Size, Sizes, Unsupported, atomic
-
-
-@dataclass(frozen=True)
-class Varying:
-    """A number of the graph that is another one in each case."""
-
-    values: tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class HostNumber:
-    """A float that host code knows under this text."""
-
-    text: str
-
-
-Rule = Callable[..., Any]
-RULES: dict[str, Rule] = {}
-VIEWS: set[str] = set()
-"""Operations whose result shares memory with their first argument, or may."""
-
-
-def lowers(*names: str, view: bool = False) -> Callable[[Rule], Rule]:
-    """Registers the rule of some operations, by their names without namespace and overload."""
-
-    def register(rule: Rule) -> Rule:
-        for name in names:
-            RULES[name] = rule
-            if view:
-                VIEWS.add(name)
-        return rule
-
-    return register
-
+from tilewright.teacher.host_numbers import Varying
+from tilewright.teacher.ir import Const, Lazy, Op, Read, Value
+from tilewright.teacher.rules import (
+    COPIES,
+    RULES,
+    SHAPE_ONLY,
+    VIEWS,
+    Rule,
+    base_name,
+    feeds_no_template,
+    load_rules,
+    rule_of,
+    uses,
+)
+from tilewright.teacher.sizes import Size, Sizes, Unsupported
 
 DIM_NAMES = {
     0: (),
@@ -64,7 +40,7 @@ DIM_NAMES = {
 }
 
 
-class Lowering:
+class Lowering(Builder):
     """The state of lowering one problem."""
 
     def __init__(self, problem: Problem, options: dict[str, Any]) -> None:
@@ -83,233 +59,6 @@ class Lowering:
         self.names: dict[str, int] = {}
         self.bases, self.keep, self.diagonals, self.starts = {}, [], {}, {}
         self.argument_symbols()
-
-    # numbers ------------------------------------------------------------------------------------------------------
-
-    def argument_symbols(self) -> None:
-        """Integers that differ between cases among the constructor's arguments."""
-        self.arguments: dict[tuple[Any, ...], str] = {}
-        for name in self.cases[0].numbers_args:
-            values = tuple(case.numbers_args.get(name) for case in self.cases)
-            numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
-            if len(set(values)) > 1 and numbers:
-                self.arguments.setdefault(values, f"self.{name}")
-        for name in self.cases[0].input_numbers:
-            values = tuple(case.input_numbers.get(name) for case in self.cases)
-            self.arguments.setdefault(values, name)
-
-    def size(self, number: Any, hints: Sequence[Size] = ()) -> Size:
-        """A formula for an integer of the graph."""
-        if isinstance(number, sympy.Expr):
-            return number
-        values = number.values if isinstance(number, Varying) else (number,) * len(self.cases)
-        for hint in hints:
-            if self.sizes.of(hint) == tuple(values):
-                return hint
-        if isinstance(number, Varying):
-            for symbol, known in self.sizes.values.items():
-                if known == values:
-                    return symbol
-            if values in self.arguments:
-                host = self.arguments[values]
-                return self.sizes.symbol(host.split(".")[-1].replace("[", "_").replace("]", ""), values, host)
-        return self.sizes.find(values, list(hints))
-
-    def number(self, value: Any) -> Any:
-        """A scalar of the graph as a constant, or as what host code knows it by."""
-        if isinstance(value, Varying):
-            if value.values in self.arguments:
-                return HostNumber(self.arguments[value.values])
-            if all(isinstance(v, int) for v in value.values):
-                return HostNumber(f"size:{self.size(value)}")
-            if (power := self.power_of_size(value.values)) is not None:
-                return power
-            raise Unsupported(f"no formula for a number that is {value.values} in the problem's cases")
-        if (
-            isinstance(value, int | float)
-            and not isinstance(value, bool)
-            and (value,) * len(self.cases) in self.arguments
-        ):
-            return HostNumber(self.arguments[(value,) * len(self.cases)])
-        return value
-
-    def power_of_size(self, values: tuple[float, ...]) -> HostNumber | None:
-        """The root of a size, its inverse and the like: the usual factors in attention and embeddings."""
-        for symbol, known in self.sizes.values.items():
-            for exponent in (0.5, -0.5, -1.0, -2.0, -0.25):
-                if all(abs(n**exponent - v) <= 1e-9 * abs(v) for n, v in zip(known, values, strict=True)):
-                    return HostNumber(f"{symbol} ** {exponent}")
-        for names, host in self.arguments.items():
-            for exponent in (0.5, -0.5, -1.0, -0.25):
-                if all(n > 0 and abs(n**exponent - v) <= 1e-9 * abs(v) for n, v in zip(names, values, strict=True)):
-                    return HostNumber(f"{host} ** {exponent}")
-        for exponent in (0.5, -0.5, -1.0, -0.25):
-            roots = tuple(round(v ** (1 / exponent)) if v > 0 else 0 for v in values)
-            if all(n and abs(n**exponent - v) <= 1e-9 * v for n, v in zip(roots, values, strict=True)):
-                try:
-                    return HostNumber(f"{atomic(self.sizes.find(roots))} ** {exponent}")
-                except Unsupported:
-                    continue
-        return self.share_of_size(values)
-
-    def share_of_size(self, values: tuple[float, ...]) -> HostNumber | None:
-        """A constant over a product of up to three sizes: the factors in derivatives of means. Of several, the constant
-        that is shortest to write."""
-        found = []
-        for count in (1, 2, 3):
-            for symbols in itertools.combinations(self.sizes.values, count):
-                known = [
-                    math.prod(self.sizes.values[symbol][case] for symbol in symbols) for case in range(len(values))
-                ]
-                share = values[0] * known[0]
-                if share and all(abs(v * n - share) <= 1e-9 * abs(share) for v, n in zip(values, known, strict=True)):
-                    found.append((repr(float(f"{share:.12g}")), " * ".join(symbol.name for symbol in symbols)))
-        shares = [
-            HostNumber(f"{share} / ({product})") for share, product in sorted(found, key=lambda pair: len(pair[0]))
-        ]
-        return next(iter(shares), None)
-
-    def plain(self, value: Any, what: str) -> Any:
-        """A number that must be the same in all cases."""
-        if isinstance(value, Varying):
-            raise Unsupported(f"{what} differs between the problem's cases")
-        return value
-
-    # making things ------------------------------------------------------------------------------------------------
-
-    def fresh(self, name: str) -> str:
-        """A free name for a value."""
-        name = name.strip("_") or "value"
-        n = self.names.get(name, 0)
-        self.names[name] = n + 1
-        return name if n == 0 else f"{name}_{n + 1}"
-
-    def temp(self, shape: Sequence[Size], dtype: torch.dtype, name: str = "") -> Value:
-        return Value(self.fresh(name or self.label), tuple(shape), dtype, "temp")
-
-    def add(self, node: ir.Node) -> None:
-        for value in node.outs:
-            value.node = node
-        self.nodes.append(node)
-
-    def read(self, value: Value) -> Lazy:
-        return Lazy(Read(value.dtype, value.name, View.of(value)), value.shape)
-
-    def iota(self, shape: Sequence[Size], dim: int) -> Lazy:
-        """The index along one dimension, as an element-wise value."""
-        value = Value("index", (shape[dim],), torch.int64, "iota")
-        view = View.of(value)
-        for axis in range(dim):
-            view = view.unsqueeze(axis)
-        for _ in range(len(shape) - dim - 1):
-            view = view.unsqueeze(len(view.axes))
-        return Lazy(Read(torch.int64, "index", view.expand(tuple(shape), self.sizes)), tuple(shape))
-
-    def const(self, number: Any, dtype: torch.dtype, shape: Sequence[Size] = ()) -> Lazy:
-        return Lazy(Const(dtype, "", self.number(number)), tuple(shape))
-
-    def lazy(self, value: Any, dtype: torch.dtype | None = None) -> Lazy:
-        """An argument as an element-wise value."""
-        if isinstance(value, Lazy):
-            return value
-        if isinstance(value, Value):
-            return self.read(value)
-        sample = value.values[0] if isinstance(value, Varying) else value
-        if dtype is None:
-            kinds = {bool: torch.bool, int: torch.int64, float: torch.float32}
-            dtype = kinds.get(type(sample), torch.float32)
-        return self.const(value, dtype)
-
-    def broadcast_shape(self, shapes: Sequence[Sequence[Size]]) -> tuple[Size, ...]:
-        rank = max((len(s) for s in shapes), default=0)
-        result: list[Size] = []
-        for axis in range(rank):
-            size: Size = ir.ONE
-            for shape in shapes:
-                at = axis - rank + len(shape)
-                if at >= 0 and not self.sizes.is_one(shape[at]) and self.sizes.is_one(size):
-                    size = shape[at]
-            result.append(size)
-        return tuple(result)
-
-    def expand(self, lazy: Lazy, shape: Sequence[Size]) -> Lazy:
-        shape = tuple(shape)
-        if len(lazy.shape) == len(shape) and all(a == b for a, b in zip(lazy.shape, shape, strict=True)):
-            return lazy
-        return lazy.change(shape, lambda view: view.expand(shape, self.sizes))
-
-    def op(self, name: str, dtype: torch.dtype, *args: Any, hint: str = "") -> Lazy:
-        """An element-wise operation on broadcast arguments."""
-        lazies = [self.lazy(a) for a in args]
-        shape = self.broadcast_shape([a.shape for a in lazies])
-        terms = tuple(self.expand(a, shape).term for a in lazies)
-        return Lazy(Op(dtype, hint or name, name, terms), shape)
-
-    def cast(self, value: Any, dtype: torch.dtype) -> Lazy:
-        lazy = self.lazy(value)
-        if lazy.dtype == dtype:
-            return lazy
-        if isinstance(lazy.term, Const):
-            return Lazy(Const(dtype, "", lazy.term.number), lazy.shape)
-        return Lazy(Op(dtype, "cast", "cast", (lazy.term,)), lazy.shape)
-
-    def realise(self, lazy: Lazy, name: str = "") -> Lazy:
-        """The same in memory."""
-        if isinstance(lazy.term, Read) and lazy.term.view.value.origin != "iota" and lazy.term.view.is_plain():
-            whole = lazy.term.view
-            return Lazy(lazy.term, lazy.shape) if whole.shape == lazy.shape else lazy
-        out = self.temp(lazy.shape, lazy.dtype, name or lazy.term.name or self.label)
-        self.add(Pointwise(self.label, [out], lazy.term))
-        return self.read(out)
-
-    def share(self, lazy: Lazy, name: str = "") -> Lazy:
-        """For a value that is used more than once: in memory, unless it is only read or a constant."""
-        return lazy if isinstance(lazy.term, Read | Const) else self.realise(lazy, name)
-
-    def memory(self, lazy: Lazy) -> View:
-        """A view of memory with these elements, for an operand of a template."""
-        if not (isinstance(lazy.term, Read) and not lazy.term.view.guards and lazy.term.view.value.origin != "iota"):
-            lazy = self.realise(lazy)
-        return lazy.term.view
-
-    def reduce(
-        self, kind: str, lazy: Lazy, dims: Sequence[int], dtype: torch.dtype, keepdim: bool = False, name: str = ""
-    ) -> Any:
-        """A reduction; `moments` gives two results."""
-        dims = sorted({d % len(lazy.shape) for d in dims}) if lazy.shape else []
-        shape = tuple(s for i, s in enumerate(lazy.shape) if i not in dims)
-        if not isinstance(lazy.term, Read | Const) and any(
-            r.view.value.node is not None and isinstance(r.view.value.node, ir.Template) for r in ir.reads(lazy.term)
-        ):
-            lazy = self.realise(lazy)  # becomes the epilogue of the template
-        names = ("mean", "squares") if kind == "moments" else (name or kind,)
-        outs = [self.temp(shape, dtype, n) for n in names]
-        self.add(Reduce(self.label, outs, kind, lazy.term, lazy.shape, tuple(dims)))
-        results = []
-        for out in outs:
-            result = self.read(out)
-            if keepdim:
-                for d in dims:
-                    result = unsqueeze(result, d)
-            results.append(result)
-        return results if kind == "moments" else results[0]
-
-    def view(self, lazy: Lazy, change: Callable[[View], View]) -> Lazy:
-        """Applies a view operation to every read of an element-wise value; realises it where that cannot be."""
-        try:
-            return self._changed(lazy, change)
-        except NotAffine:
-            return self._changed(self.realise_again(lazy), change)
-
-    def realise_again(self, lazy: Lazy) -> Lazy:
-        out = self.temp(lazy.shape, lazy.dtype, lazy.term.name or self.label)
-        self.add(Pointwise(self.label, [out], lazy.term))
-        return self.read(out)
-
-    def _changed(self, lazy: Lazy, change: Callable[[View], View]) -> Lazy:
-        probe = View.of(Value("probe", lazy.shape, lazy.dtype, "temp"))
-        shape = change(probe).shape
-        return lazy.change(shape, change)
 
     # the walk -----------------------------------------------------------------------------------------------------
 
@@ -621,13 +370,6 @@ class Diverging(Exception):
     """The cases have different graphs."""
 
 
-SHAPE_ONLY = {"sym_size"}
-COPIES = {"clone", "lift_fresh_copy"}
-"""Views to the rules whose results are memory of their own to the problem."""
-PRIMS = {"convert_element_type"}
-"""Operations of `prims` that have a rule; that library gives other arguments to many of ATen's names."""
-
-
 def even_args(row: tuple[FxNode, ...]) -> list[tuple[Any, ...]]:
     """Positional arguments of an operation in all cases, with defaults where a case leaves out what another gives."""
     parts = [n.args for n in row]
@@ -645,44 +387,6 @@ def flatten(value: Any) -> list[Any]:
     if isinstance(value, list | tuple):
         return [leaf for item in value for leaf in flatten(item)]
     return [value]
-
-
-def base_name(target: Any) -> str:
-    """`relu` for `aten.relu.default`."""
-    return (
-        target._schema.name.split("::")[-1] if hasattr(target, "_schema") else getattr(target, "__name__", str(target))
-    )
-
-
-def rule_of(target: Any, *names: str) -> Rule | None:
-    """The rule of an operation, under the first of these names that has one. Other libraries reuse ATen's names."""
-    if getattr(target, "namespace", "aten") != "aten" and names[0] not in PRIMS:
-        return None
-    return next((RULES[name] for name in names if name in RULES), None)
-
-
-TEMPLATES = ("mm", "bmm", "matmul", "linear", "einsum", "conv", "attention", "addmm", "lstm", "gru", "rnn")
-
-
-def feeds_no_template(node: FxNode) -> bool:
-    """Whether a result is only an operand of element-wise operations and reductions, not the problem's result."""
-    for user in node.users:
-        if user.op == "output" or any(t in base_name(user.target) for t in TEMPLATES):
-            return False
-        if base_name(user.target) in VIEWS and not feeds_no_template(user):
-            return False
-    return bool(node.users)
-
-
-def uses(node: FxNode) -> int:
-    """How many operations use a result, looking through views."""
-    total = 0
-    for user in node.users:
-        if user.op == "call_function" and base_name(user.target) in VIEWS:
-            total += max(uses(user), 1)
-        else:
-            total += 1
-    return total
 
 
 def decomposed(node: FxNode) -> Any:
@@ -725,29 +429,3 @@ def decomposed(node: FxNode) -> Any:
     if any(n.op == "call_function" and n.target is node.target for n in made.graph.nodes):
         raise Unsupported(f"the operation {node.target} is not known to the teacher")
     return made
-
-
-def unsqueeze(lazy: Lazy, axis: int) -> Lazy:
-    """Adds a dimension of extent 1."""
-    shape = (*lazy.shape[:axis], ir.ONE, *lazy.shape[axis:])
-    return lazy.change(shape, lambda view: view.unsqueeze(axis))
-
-
-def gather(lowering: Lowering, value: Value, index: Sequence[Lazy]) -> Lazy:
-    """Elements of a value at computed indices, which are broadcast."""
-    shape = lowering.broadcast_shape([i.shape for i in index])
-    terms = tuple(lowering.expand(i, shape).term for i in index)
-    return Lazy(Gather(value.dtype, "picked", value, terms), shape)
-
-
-def load_rules() -> None:
-    """Imports the modules that register rules."""
-    from tilewright.teacher import (  # noqa: F401
-        ops_order,
-        ops_pointwise,
-        ops_recurrent,
-        ops_reduce,
-        ops_scatter,
-        ops_template,
-        ops_view,
-    )

@@ -8,11 +8,13 @@ import sympy
 import torch
 
 from tilewright.teacher import ir
+from tilewright.teacher.builder import unsqueeze
 from tilewright.teacher.ir import Lazy, Template
-from tilewright.teacher.lower import Lowering, lowers, unsqueeze
+from tilewright.teacher.lower import Lowering
 from tilewright.teacher.ops_pointwise import out_dtype
 from tilewright.teacher.ops_reduce import drop
 from tilewright.teacher.ops_view import plain_view
+from tilewright.teacher.rules import lowers
 from tilewright.teacher.sizes import Size, Unsupported
 
 LONGEST = 32768
@@ -62,7 +64,7 @@ def topk(lowering: Lowering, x: Lazy, k: Any, dim: int = -1, largest: bool = Tru
 
 def at_place(lowering: Lowering, x: Lazy, dim: int, place: Size, keepdim: bool) -> list[Lazy]:
     """One element of each line in ascending order."""
-    found = ordered(lowering, x, dim, False)
+    found = ordered(lowering, x, dim, False, place + 1)
     if not x.shape:
         return list(found)
     dim %= len(x.shape)

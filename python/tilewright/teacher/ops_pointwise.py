@@ -8,8 +8,10 @@ from typing import Any
 
 import torch
 
+from tilewright.teacher.host_numbers import Varying
 from tilewright.teacher.ir import Const, Lazy, Op, Random, Read
-from tilewright.teacher.lower import Lowering, Varying, lowers
+from tilewright.teacher.lower import Lowering
+from tilewright.teacher.rules import lowers
 from tilewright.teacher.sizes import Unsupported
 
 FLOAT_UNARY = [

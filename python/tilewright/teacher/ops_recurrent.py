@@ -6,9 +6,10 @@ from typing import Any
 
 from tilewright.teacher import ir
 from tilewright.teacher.ir import Lazy, Template
-from tilewright.teacher.lower import Lowering, lowers
+from tilewright.teacher.lower import Lowering
 from tilewright.teacher.ops_template import linear
 from tilewright.teacher.ops_view import join
+from tilewright.teacher.rules import lowers
 from tilewright.teacher.sizes import Unsupported
 
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
@@ -58,7 +59,7 @@ def recurrent(
 
 
 def stacked(lowering: Lowering, parts: list[Lazy]) -> Lazy:
-    from tilewright.teacher.lower import unsqueeze
+    from tilewright.teacher.builder import unsqueeze
 
     return join(lowering, [unsqueeze(p, 0) for p in parts], 0)
 

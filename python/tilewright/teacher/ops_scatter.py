@@ -7,10 +7,12 @@ from typing import Any
 import torch
 
 from tilewright.teacher import ir
+from tilewright.teacher.builder import unsqueeze
 from tilewright.teacher.ir import Lazy, Template
-from tilewright.teacher.lower import Lowering, lowers, unsqueeze
+from tilewright.teacher.lower import Lowering
 from tilewright.teacher.ops_pointwise import out_dtype
 from tilewright.teacher.ops_view import plain_view, reshape_to, size_const
+from tilewright.teacher.rules import lowers
 from tilewright.teacher.sizes import Size, Unsupported
 
 MODES = {"sum": "add", "add": "add", "amax": "max", "amin": "min"}
@@ -152,7 +154,7 @@ def col2im(
     """Each pixel adds up the taps that fall on it: a sum over taps, and no atomics."""
     if len(x.shape) != 3:
         raise Unsupported("fold without a batch dimension")
-    from tilewright.teacher.lower import gather
+    from tilewright.teacher.builder import gather
     from tilewright.teacher.ops_reduce import accumulated
 
     integer = torch.int64

@@ -9,12 +9,15 @@ import sympy
 import torch
 
 from tilewright.teacher import ir
+from tilewright.teacher.builder import unsqueeze
 from tilewright.teacher.device import device_of
 from tilewright.teacher.ir import Lazy, Template
-from tilewright.teacher.lower import Lowering, lowers, unsqueeze
+from tilewright.teacher.lower import Lowering
 from tilewright.teacher.ops_pointwise import Calculator, out_dtype
-from tilewright.teacher.ops_reduce import accumulated, axis_label, listed, out_extent, softmax, spread, windows
+from tilewright.teacher.ops_pool import axis_label, listed, out_extent, windows
+from tilewright.teacher.ops_reduce import accumulated, softmax, spread
 from tilewright.teacher.ops_view import known, plain_view, reshape_to
+from tilewright.teacher.rules import lowers
 from tilewright.teacher.sizes import FloorDiv, Size, Unsupported
 
 # products ---------------------------------------------------------------------------------------------------------

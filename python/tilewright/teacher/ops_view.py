@@ -8,9 +8,11 @@ from typing import Any
 import torch
 
 from tilewright.teacher import ir
+from tilewright.teacher.builder import gather, unsqueeze
 from tilewright.teacher.ir import Lazy, Read, View
-from tilewright.teacher.lower import Lowering, flatten, gather, lowers, unsqueeze
+from tilewright.teacher.lower import Lowering, flatten
 from tilewright.teacher.ops_pointwise import out_dtype
+from tilewright.teacher.rules import lowers
 from tilewright.teacher.sizes import Size, Unsupported
 
 
@@ -65,7 +67,7 @@ def split_size(lowering: Lowering, values: tuple[int, ...], whole: Size, hints: 
         other = tuple(w // v if v else 0 for v, w in zip(values, lowering.sizes.of(whole), strict=True))
         if len(set(other)) == 1:
             return lowering.sizes.quotient(whole, lowering.size(other[0]))
-    from tilewright.teacher.lower import Varying
+    from tilewright.teacher.host_numbers import Varying
 
     return lowering.size(Varying(values) if len(set(values)) > 1 else values[0], hints)
 

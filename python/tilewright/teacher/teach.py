@@ -8,10 +8,12 @@ from typing import Any
 
 from tilewright.cell.oracle_problem import ProblemError
 from tilewright.teacher.capture import Problem, capture
-from tilewright.teacher.emit_rows import Launch, emit_loop, emit_rows
+from tilewright.teacher.emit_loop import emit_loop
+from tilewright.teacher.emit_rows import emit_rows
 from tilewright.teacher.group import Group, Grouper, Misfit
 from tilewright.teacher.host import HostWriter, result_text
 from tilewright.teacher.ir import Lazy, Node, NotAffine, Pointwise, Read, Value
+from tilewright.teacher.launch import Launch
 from tilewright.teacher.lower import Diverging, Lowering
 from tilewright.teacher.sizes import Sizes, Unsupported
 

@@ -13,8 +13,8 @@ import sympy
 import torch
 
 from tilewright.teacher import ir, sizes
+from tilewright.teacher.host_numbers import HostNumber
 from tilewright.teacher.ir import Const, Gather, Lin, Op, Random, Read, Term, Value, View, children
-from tilewright.teacher.lower import HostNumber
 from tilewright.teacher.sizes import Size, Sizes, Unsupported
 
 TL = {

@@ -179,8 +179,9 @@ OPERATIONS = {
         ["torch.randperm(5 * 37).view(5, 37).bfloat16() - 90"],
     ),
     "order of equal halves": (
-        "return [x.sort(stable=True, dim=0, descending=d)[1] for d in (False, True)]",
-        ["torch.tensor([0.0, 3, math.nan, -math.inf, -0.0, -1, 3, math.inf, math.nan, 0, -7, 1e-7]).half()"],
+        "z = torch.where(x == 5, math.nan, torch.where(x == 4, math.inf, x) / -1)\n"
+        "        return [z.sort(stable=True, dim=0, descending=d)[1] for d in (False, True)]",
+        ["torch.tensor([0.0, 3, 5, 4, -0.0, -1, 3, 5, 0, -7, 1e-7, -3, 1]).half()"],
     ),
     "scatters": ("return x.new_zeros(7, 37).index_add(0, y, x)", [*X, "torch.tensor([1, 4, 0, 1, 6])"]),
     "scans": ("return x.cumsum(1), x.cumsum(0), x.cumprod(1), x.flip(1).cumsum(1)", ["torch.rand(5, 37) + 0.5"]),

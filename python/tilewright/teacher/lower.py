@@ -185,8 +185,8 @@ class Lowering(Builder):
             if len({len(p) for p in parts}) > 1:
                 raise Diverging
             return [self.merge([p[i] for p in parts], graphs, env) for i in range(len(first))]
-        if all(p == first and type(p) is type(first) for p in parts):
-            return first
+        if all((p == first or (p != p and first != first)) and type(p) is type(first) for p in parts):
+            return first  # NaN is not equal to itself
         if all(isinstance(p, int | float) and not isinstance(p, bool) for p in parts):
             return Varying(tuple(parts))
         raise Diverging

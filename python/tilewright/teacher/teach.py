@@ -188,11 +188,10 @@ def own_value(lowering: Lowering, lazy: Lazy, base: Value) -> Value:
 
 def output_text(host: HostWriter, value: Value, shape: Any) -> str:
     name = host.variable(value)
-    if len(shape) != len(value.shape) or any(a != b for a, b in zip(shape, value.shape, strict=True)):
-        if [s for s in shape if s != 1] == [s for s in value.shape if s != 1] and len(shape) == len(value.shape):
-            return name
-        return f"{name}.view({', '.join(host.size(s) for s in shape) or '()'})"
-    return name
+    same = host.lowering.sizes.same
+    if len(shape) == len(value.shape) and all(same(a, b) for a, b in zip(shape, value.shape, strict=True)):
+        return name
+    return f"{name}.view({', '.join(host.size(s) for s in shape) or '()'})"
 
 
 VARIANTS: list[tuple[str, dict[str, Any], str]] = [

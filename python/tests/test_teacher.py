@@ -161,6 +161,11 @@ OPERATIONS = {
         "return x[y], x.gather(0, y[:, None].expand(4, 37)), x.index_select(0, y)",
         [*X, "torch.tensor([1, 4, 0, 1])"],
     ),
+    "gathers in views": (
+        "v = x.view(7, 5)\n"
+        "        return v.gather(1, y), v[y[:, 0] % 7], v.view(7, 1, 5)[:, :, y[0]], v.index_select(1, y[1])",
+        ["torch.randn(5, 7)", "torch.randint(0, 5, (7, 3))"],
+    ),
     "gathers at a row's own result": (
         "return x - x.gather(1, x.argmax(1, keepdim=True)), x * y.gather(0, x.argmin(0, keepdim=True)),"
         " x[:, :3] - x[:, :3].gather(1, x[:, :3].argmax(1, keepdim=True)), x * y[0][x.argmax(1)][:, None]",

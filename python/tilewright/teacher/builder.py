@@ -162,8 +162,8 @@ def unsqueeze(lazy: Lazy, axis: int) -> Lazy:
     return lazy.change(shape, lambda view: view.unsqueeze(axis))
 
 
-def gather(lowering: Builder, value: Value, index: Sequence[Lazy]) -> Lazy:
-    """Elements of a value at computed indices, which are broadcast."""
+def gather(lowering: Builder, whole: Lazy, index: Sequence[Lazy]) -> Lazy:
+    """Elements of a tensor in memory, as `realise` gives it, at computed indices, which are broadcast."""
     shape = lowering.broadcast_shape([i.shape for i in index])
     terms = tuple(lowering.expand(i, shape).term for i in index)
-    return Lazy(Gather(value.dtype, "picked", value, terms), shape)
+    return Lazy(Gather(whole.dtype, "picked", whole.term.view.value, whole.shape, terms), shape)

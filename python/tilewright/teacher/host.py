@@ -256,7 +256,8 @@ class HostWriter:
                 lines.append(f"{names} = {name}.shape")
             else:
                 lines += [f"{mine[i].name} = {name}.shape[{i}]" for i in sorted(mine)]
-        rest = sorted((s for s in self.used if s not in done), key=lambda s: sizes.ORDER.get(s.name, 0))
+        known = {s: at for at, s in enumerate(table.host)}
+        rest = sorted((s for s in self.used if s not in done), key=lambda s: (sizes.ORDER.get(s.name, 0), known[s]))
         return lines + [f"{s.name} = {table.host[s]}" for s in rest if s.name != table.host[s]]
 
 

@@ -8,7 +8,7 @@ paddings shift them, windows and expansions add some. So reading through any cha
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,11 +78,16 @@ class Value:
         return result
 
     def strides(self) -> list[Size]:
-        result, step = [], ONE
-        for size in reversed(self.shape):
-            result.append(step)
-            step = step * size
-        return result[::-1]
+        return strides_of(self.shape)
+
+
+def strides_of(shape: Sequence[Size]) -> list[Size]:
+    """Strides of a contiguous tensor."""
+    result, step = [], ONE
+    for size in reversed(shape):
+        result.append(step)
+        step = step * size
+    return result[::-1]
 
 
 @dataclass
@@ -345,9 +350,10 @@ class Op(Term):
 
 @dataclass(eq=False)
 class Gather(Term):
-    """An element at computed indices, one term for each dimension of the value."""
+    """An element at computed indices, one term for each dimension of a shape that the value has or is viewed in."""
 
     value: Value = None  # type: ignore[assignment]
+    shape: tuple[Size, ...] = ()
     index: tuple[Term, ...] = ()
 
 
@@ -408,7 +414,8 @@ def map_reads(term: Term, change: Callable[[View], View], memo: dict[int, Term] 
     elif isinstance(term, Op):
         made = Op(term.dtype, term.name, term.op, tuple(map_reads(a, change, memo) for a in term.args))
     elif isinstance(term, Gather):
-        made = Gather(term.dtype, term.name, term.value, tuple(map_reads(a, change, memo) for a in term.index))
+        index = tuple(map_reads(a, change, memo) for a in term.index)
+        made = Gather(term.dtype, term.name, term.value, term.shape, index)
     elif isinstance(term, Random):
         made = Random(term.dtype, term.name, term.seed, map_reads(term.index, change, memo))
     else:

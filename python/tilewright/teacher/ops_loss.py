@@ -74,10 +74,10 @@ def cross_entropy(
     valid = lowering.op("ne", torch.bool, target, lowering.const(ignored, target.dtype))
     safe = lowering.op("where", target.dtype, valid, target, lowering.const(0, target.dtype), hint="target")
     index = [safe if d == axis else lowering.iota(target.shape, d - (d > axis)) for d in range(len(x.shape))]
-    picked = lowering.cast(gather(lowering, x.term.view.value, index), wide)
+    picked = lowering.cast(gather(lowering, x, index), wide)
     loss = c("sub", log_sum, picked) if log_sum is not None else c("neg", picked)
     if weight is not None:
-        scale = lowering.cast(gather(lowering, lowering.realise(weight).term.view.value, [safe]), wide)
+        scale = lowering.cast(gather(lowering, lowering.realise(weight), [safe]), wide)
         loss = c("mul", loss, scale)
     if smoothing:
         if log_sum is None:

@@ -281,7 +281,7 @@ def uneven_pool(lowering: Lowering, x: Lazy, outs: list[tuple[int, ...]], is_max
         index.append(lowering.op("minimum", integer, place, last))
         begin = lowering.op("mul", integer, lowering.iota(pooled, lead + i), n)
         starts.append(lowering.op("floordiv", integer, begin, m))
-    picked = gather(lowering, x.term.view.value, index)
+    picked = gather(lowering, x, index)
     dims = list(range(lead + rank, lead + 2 * rank))
     if is_max:
         low = lowering.const(-math.inf, x.dtype)

@@ -201,7 +201,7 @@ def embedding_bag(
     shape = (count_bags, length, weight.shape[1])
     at = lowering.expand(unsqueeze(words, 2), shape)
     wide = accumulated(weight.dtype)
-    picked = lowering.cast(gather(lowering, table.term.view.value, [at, lowering.iota(shape, 2)]), wide)
+    picked = lowering.cast(gather(lowering, table, [at, lowering.iota(shape, 2)]), wide)
     if factors is not None:
         share = reshape_to(lowering, lowering.share(factors), (count_bags, length, ir.ONE))
         picked = lowering.op("mul", wide, picked, lowering.cast(share, wide))

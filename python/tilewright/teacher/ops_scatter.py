@@ -186,7 +186,7 @@ def col2im(
         row = lowering.op("add", integer, lowering.op("mul", integer, row, size_const(lowering, taps[i])), tap)
         line = place if place is None else lowering.op("mul", integer, place, size_const(lowering, positions[i]))
         place = start if line is None else lowering.op("add", integer, line, start)
-    picked = gather(lowering, columns.term.view.value, [lowering.iota(shape, 0), row, place])
+    picked = gather(lowering, columns, [lowering.iota(shape, 0), row, place])
     wide = accumulated(x.dtype)
     value = lowering.op("where", wide, good, lowering.cast(picked, wide), lowering.const(0.0, wide))
     return lowering.cast(lowering.reduce("sum", value, [4, 5], wide), out_dtype(lowering))

@@ -401,7 +401,7 @@ def mirrored_pad(lowering: Lowering, x: Lazy, amounts: list[Any], mode: str) -> 
                 extent = size_const(lowering, size)
                 at = lowering.op("floormod", torch.int64, at, extent)
         index.append(at)
-    return gather(lowering, x.term.view.value, index)
+    return gather(lowering, x, index)
 
 
 @lowers(
@@ -507,7 +507,7 @@ def nearest_by_index(lowering: Lowering, x: Lazy) -> Lazy:
             at = lowering.op("mul", torch.int64, at, size_const(lowering, size))
             at = lowering.op("floordiv", torch.int64, at, size_const(lowering, shape[d]))
         index.append(at)
-    return gather(lowering, x.term.view.value, index)
+    return gather(lowering, x, index)
 
 
 @lowers("embedding")
@@ -515,9 +515,7 @@ def embedding(lowering: Lowering, weight: Lazy, index: Lazy, *_: Any) -> Lazy:
     weight = lowering.realise(weight)
     index = unsqueeze(index, len(index.shape))
     shape = (*index.shape[:-1], weight.shape[1])
-    return gather(
-        lowering, weight.term.view.value, [lowering.expand(index, shape), lowering.iota(shape, len(shape) - 1)]
-    )
+    return gather(lowering, weight, [lowering.expand(index, shape), lowering.iota(shape, len(shape) - 1)])
 
 
 @lowers("gather")
@@ -525,7 +523,7 @@ def gather_rule(lowering: Lowering, x: Lazy, dim: int, index: Lazy, sparse_grad:
     x = lowering.realise(x)
     dim = dim % len(x.shape)
     found = [index if d == dim else lowering.iota(index.shape, d) for d in range(len(x.shape))]
-    return gather(lowering, x.term.view.value, found)
+    return gather(lowering, x, found)
 
 
 @lowers("index_select")
@@ -537,9 +535,7 @@ def index_select(lowering: Lowering, x: Lazy, dim: int, index: Lazy) -> Lazy:
     for _ in range(len(shape) - dim - 1):
         placed = unsqueeze(placed, len(placed.shape))
     placed = lowering.expand(placed, shape)
-    return gather(
-        lowering, x.term.view.value, [placed if d == dim else lowering.iota(shape, d) for d in range(len(shape))]
-    )
+    return gather(lowering, x, [placed if d == dim else lowering.iota(shape, d) for d in range(len(shape))])
 
 
 @lowers("index")
@@ -569,7 +565,7 @@ def index_rule(lowering: Lowering, x: Lazy, indices: list[Any]) -> Lazy:
         else:
             at = lowering.iota(shape, len(before) + len(block) + after.index(d))
         found.append(at)
-    return gather(lowering, x.term.view.value, found)
+    return gather(lowering, x, found)
 
 
 @lowers("one_hot")

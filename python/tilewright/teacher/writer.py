@@ -223,7 +223,7 @@ class Writer:
     def formula(self, size: Size) -> str:
         local = {
             s: sympy.Symbol(self.symbol(s), integer=True, positive=True)
-            for s in sorted(size.free_symbols, key=lambda s: sizes.ORDER.get(s.name, 0))
+            for s in sorted(size.free_symbols, key=lambda s: (sizes.ORDER.get(s.name, 0), s.name))
         }
         return sizes.text(size.xreplace(local))
 
@@ -475,7 +475,7 @@ class Writer:
 
     def gathered(self, term: Gather, space: Space) -> str:
         parts = []
-        for index, stride in zip(term.index, term.value.strides(), strict=True):
+        for index, stride in zip(term.index, ir.strides_of(term.shape), strict=True):
             text = self.term(index, space)
             if text == "0":
                 continue

@@ -93,6 +93,15 @@ def test_one_name_for_two_gradients_is_a_defect(wanted: Any) -> None:
         gradients.resolve(wanted, Scaled(), [torch.ones(3)])
 
 
+def test_arguments_are_named_as_forward_names_them() -> None:
+    class Sum(torch.nn.Module):
+        def forward(self, first: torch.Tensor, *others: torch.Tensor, scale: float = 1.0, **more: Any) -> torch.Tensor:
+            return (first + sum(others)) * scale
+
+    spec, _ = gradients.resolve(True, Sum(), [torch.ones(2)] * 3)
+    assert spec["inputs"] == [["first", 0], ["others[0]", 1], ["others[1]", 2]]
+
+
 def test_outputs_that_are_called_like_gradients_have_names_of_their_own() -> None:
     one = torch.ones(1)
     plain = output_tensors({"grad a": [one, one], "b": one})

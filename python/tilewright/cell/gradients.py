@@ -107,7 +107,8 @@ def _check_names(wanted: tuple[str, ...], inputs: list[str], parameters: dict[st
 def _named_inputs(model: torch.nn.Module, args: list[Any]) -> list[str]:
     """Names of all tensors in the arguments, in order: `x`, `xs[0]`."""
     names: list[str] = []
-    parameters = list(inspect.signature(model.forward).parameters.values())
+    by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+    parameters = [p for p in inspect.signature(model.forward).parameters.values() if p.kind not in by_name]
     for at, value in enumerate(args):
         parameter = parameters[min(at, len(parameters) - 1)] if parameters else None
         if parameter is None or parameter.kind is inspect.Parameter.VAR_POSITIONAL:

@@ -45,6 +45,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     gc.disable()
+    list(zygote.gather())  # as a zygote does that has had some jobs
     jobs = Jobs(handlers)
     with tempfile.TemporaryDirectory() as folder:
         made = candidates.write(Path(folder), options.each * len(kinds), False, kinds=kinds)
@@ -129,7 +130,10 @@ class Jobs:
 
     def table(self, count: int) -> str:
         """Milliseconds of each kind of job."""
-        lines = ["| job | of each candidate | user ms | system ms | page faults | ms a candidate |", "|---|---|---|---|---|---|"]
+        lines = [
+            "| job | of each candidate | user ms | system ms | page faults | ms a candidate |",
+            "|---|---|---|---|---|---|",
+        ]
         total = 0.0
         for kind, times in self.times.items():
             users, systems, faults = (sum(column) for column in zip(*times, strict=True))

@@ -234,6 +234,7 @@ def warm() -> None:
     triton_key()
     for value in (torch.empty(1), 1, 2.0, None):
         mangle_type(value)  # imports Gluon and fills the specialiser's table of types
+    seal_classes()
     trace_snapshot.Snapshot()
 
 

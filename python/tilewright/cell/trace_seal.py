@@ -7,6 +7,7 @@ The tracer's modules are out of reach while the file runs.
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -23,8 +24,9 @@ def sealed(function: Callable[..., Any], name: str | None = None) -> Any:
     return _core.Sealed(function, name or function.__name__)
 
 
+@functools.cache
 def seal_classes() -> None:
-    """Seals the methods of all classes of the tracer, in this process for good."""
+    """Seals the methods of all classes of the tracer, in this process and its children for good."""
     for name, module in list(sys.modules.items()):
         if name.startswith(_OWN):
             for value in list(vars(module).values()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import gc
 import importlib
 import inspect
@@ -31,21 +32,28 @@ if TYPE_CHECKING:
 _ENVIRON = os.environ  # the candidate may replace the name
 
 
+_known: dict[str, dict[str, Any]] = {}
+"""The namespaces' names as they first were, in the zygote: a child copies only what differs, since every object that it
+so much as counts is one more page of its own."""
+
+
+def _names(label: str, space: Any) -> dict[str, Any]:
+    """A namespace as it is now."""
+    now = vars(space)
+    known = _known.get(label)
+    if known is None:
+        known = _known[label] = dict(now)
+    return known if _same(known, now) else dict(now)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two namespaces hold the same objects under the same names in the same order."""
+    return len(a) == len(b) and all(map(operator.is_, a.values(), b.values())) and all(map(operator.is_, a, b))
+
+
+@functools.cache
 def _namespaces() -> list[tuple[str, Any]]:
-    """Modules and classes whose names a file must not touch, as they are now."""
-    own = [(name, module) for name, module in list(sys.modules.items()) if name.startswith(_OWN)]
-    classes = [(f"{n}.{c.__name__}", c) for n, m in own for c in vars(m).values() if _is_own_class(c)]
-    return [*_theirs(), *own, *classes]
-
-
-_OWN = __name__.rpartition(".")[0] + ".trace"
-
-
-def _is_own_class(value: Any) -> bool:
-    return isinstance(value, type) and value.__module__.startswith(_OWN)
-
-
-def _theirs() -> list[tuple[str, Any]]:
+    """Modules and classes whose names a file must not touch. The tracer's own are out of its reach."""
     return [
         ("torch", torch),
         ("torch.Tensor", torch.Tensor),
@@ -162,7 +170,9 @@ def _knobs() -> dict[str, Any]:
     return found
 
 
+@functools.cache
 def _modules() -> dict[str, Any]:
+    """Modules in whose places a file must put no others, as the zygote has them."""
     roots = ("torch", "triton", "json", "time", "os", "numpy")
     return {name: module for name, module in list(sys.modules.items()) if name.split(".")[0] in roots}
 
@@ -171,7 +181,7 @@ class Snapshot:
     """torch, Triton and the interpreter as they are before the candidate is imported."""
 
     def __init__(self) -> None:
-        self._spaces = [(name, space, dict(vars(space))) for name, space in _namespaces()]
+        self._spaces = [(label, space, _names(label, space)) for label, space in _namespaces()]
         self._settings, self._precision, self._knobs = _settings(), _precision(), _knobs()
         self._environ, self._modules = dict(_ENVIRON), _modules()
         self._threads = set(threading.enumerate())
@@ -214,9 +224,8 @@ class Snapshot:
             add("precision-flag", "evidence", f"the file sets {name}", name)
         for name in _changed(self._environ, dict(_ENVIRON)):
             add("environment", "evidence", f"the file sets the environment variable {name}", name)
-        later = _modules()
         for name, module in self._modules.items():
-            if later.get(name) is not module:
+            if sys.modules.get(name) is not module:
                 add("tampering", "proof", f"the file replaces the module {name}", name)
         for thread in threading.enumerate():
             if thread not in self._threads:
@@ -227,7 +236,8 @@ class Snapshot:
         names = []
         for label, space, before in self._spaces:
             after = vars(space)
-            names += [f"{label}.{name}" for name in _changed(before, after) if not _lazy(name, before, after)]
+            if not _same(before, after):
+                names += [f"{label}.{name}" for name in _changed(before, after) if not _lazy(name, before, after)]
         return names
 
 

@@ -51,9 +51,9 @@ def _same(a: Any, b: Any) -> bool:
     return len(a) == len(b) and all(map(operator.is_, a.values(), b.values())) and all(map(operator.is_, a, b))
 
 
-@functools.cache
 def _namespaces() -> list[tuple[str, Any]]:
-    """Modules and classes whose names a file must not touch. The tracer's own are out of its reach."""
+    """Modules and classes whose names a file must not touch, as they are now: a trace has some of its own. The tracer's
+    modules are out of reach."""
     return [
         ("torch", torch),
         ("torch.Tensor", torch.Tensor),

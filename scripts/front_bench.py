@@ -45,6 +45,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     gc.disable()
+    zygote.use_up()
     list(zygote.gather())  # as a zygote does that has had some jobs
     jobs = Jobs(handlers)
     with tempfile.TemporaryDirectory() as folder:

@@ -27,6 +27,10 @@ KINDS = ("oracle", "resident", "controls", "trace", "init", "ttir", "binary", "d
 """Job kinds; each is served by the module of this package with the same name."""
 GATHER_AFTER = 24
 """Jobs after which the memory that all of them share is gathered: for fewer it does not pay."""
+FRESH = 128 << 10
+"""Bytes at the end of the heap that count as unused."""
+PIECES = 10_000
+"""Pieces of a size that are taken out of use at most."""
 HUGE = 2 << 20
 """Bytes of a huge page."""
 MADV_COLLAPSE = 25
@@ -53,6 +57,7 @@ def serve(control_fd: int, test_kinds: dict[str, str], preload: str | None = Non
     gc.collect()
     gc.freeze()
     gc.disable()  # a collection in the zygote would unshare pages with every child
+    use_up()
     Zygote(control, handlers).run(ready(handlers, prepared, time.monotonic() - started))
 
 
@@ -228,6 +233,21 @@ class Zygote:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         os._exit(0)
+
+
+def use_up() -> None:
+    """Take the pieces that lie free in C's heap out of use: a child would copy a page for each that it is given."""
+    libc = ctypes.CDLL(None)
+    libc.malloc.argtypes, libc.malloc.restype = (ctypes.c_size_t,), ctypes.c_void_p
+    libc.sbrk.argtypes, libc.sbrk.restype = (ctypes.c_ssize_t,), ctypes.c_void_p
+    if hasattr(libc, "malloc_trim"):
+        libc.malloc_trim(0)  # also joins pieces
+    top = libc.sbrk(0) - FRESH
+    for size in (*(1 << power for power in range(16, 10, -1)), *range(1024, 16, -32)):
+        for _ in range(PIECES):
+            place = libc.malloc(size)
+            if place is None or place >= top:
+                break
 
 
 def gather() -> Iterator[None]:

@@ -27,8 +27,8 @@ KINDS = ("oracle", "resident", "controls", "trace", "init", "ttir", "binary", "d
 """Job kinds; each is served by the module of this package with the same name."""
 GATHER_AFTER = 24
 """Jobs after which the memory that all of them share is gathered: for fewer it does not pay."""
-FRESH = 128 << 10
-"""Bytes at the end of the heap that count as unused."""
+FRESH = 8 << 10
+"""Bytes at the end of the heap that may be unused."""
 PIECES = 10_000
 """Pieces of a size that are taken out of use at most."""
 HUGE = 2 << 20

@@ -345,6 +345,28 @@ def test_quantiles_are_torch_s(q: float) -> None:
     torch.testing.assert_close(rewrites.quantile(x, q, 1), torch.quantile(x, q, 1), equal_nan=True)
 
 
+PAIRS = {
+    "distances": "return torch.cdist(x, y), torch.cdist(x, y, p=1.0) * 2",
+    "of one tensor": "return (x[:, None] - x[None]).abs().amax(-1) + x[:, :1]",
+    "in batches": "return torch.cdist(x.view(2, 20, 37), y.view(5, 7, 37)[:2]).relu()",
+    "even": "return ((x[:, None, :32] * y[None, :, :32]).sigmoid()).sum(-1)",
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs_of_rows(name: str, tmp_path: Path) -> None:
+    path = problem(tmp_path, PAIRS[name], ["torch.randn(40, 37)", "torch.randn(35, 37)"])
+    source = write(capture(path), {"pairs": 2})
+    assert "pairs of rows" in source
+    compare(path, source, tmp_path)
+
+
+def test_a_padding_word_of_number_zero_is_no_plain_word(tmp_path: Path) -> None:
+    setup = "self.layer = nn.EmbeddingBag(9, 4, padding_idx=0)"
+    with pytest.raises(Unsupported, match="bags"):
+        write(capture(problem(tmp_path, "return self.layer(x)", ["torch.randint(0, 9, (5, 3))"], setup=setup)), {})
+
+
 def test_a_result_without_elements_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="without any"):
         write(capture(problem(tmp_path, "return x.tile(0, 1)", X)), {})

@@ -28,8 +28,10 @@ def conv_tile(pixels: int, outputs: int, inner: int, dtype: torch.dtype, options
         # An inner block that the taps fill badly costs more than a small one.
         k = 64 if -(-inner // 64) * 64 < 1.15 * inner else 32
         p, o, warps, stages = 128, 64 if outputs <= 64 else 128, 8, 2
-        if k == 32 and outputs <= 64 and pixels >= 256 * 2 * device_of(options).processors:
-            p, stages = 256, 3
+        # Blocks of weights cost more than those of pixels, which are larger then: a block of 128 outputs would be
+        # no smaller a waste for 96 of them.
+        if k == 32 and outputs <= 96 and pixels >= 256 * 2 * device_of(options).processors:
+            p, o, stages = 256, 64, 3
     o = min(o, max(16, 1 << (outputs - 1).bit_length()))
     k = min(k, max(16, 1 << (inner - 1).bit_length()))
     device = device_of(options)

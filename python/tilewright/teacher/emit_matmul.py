@@ -86,14 +86,21 @@ def emit_matmul(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
     described = descriptors_fit(tile, a, b, batch, split)
     loads = open_descriptors(tile, (sm, sn, sk)) if described else []
     programs = device_of(options).processors
-    resident = described and options.get("resident", False)
+    specialised = described and options.get("specialised", False) and device_of(options).block_copies
+    resident = described and (options.get("resident", False) or specialised)
+    if specialised and "tile" not in options:
+        # Two groups of four warps multiply half a tile each, a third one copies: Triton counts the four of one.
+        warps, stages = 4, device_of(options).stages(3, rows, cols, inner, dtype.itemsize)
     number = "tl.program_id(0)" + (f" % (tl.cdiv({sm}, BLOCK_M) * tl.cdiv({sn}, BLOCK_N))" * many)
     if resident:
         w.names |= {"number", "tile_count"}
         w.constexpr("PROGRAMS", str(programs))
         w.line("# One program a multiprocessor: the next tile's loads overlap with the end of the one before.")
+        if specialised:
+            w.line("# Some warps copy blocks, the others multiply.")
         w.line(f"tile_count = tl.cdiv({sm}, BLOCK_M) * tl.cdiv({sn}, BLOCK_N)")
-        w.line("for number in tl.range(tl.program_id(0), tile_count, PROGRAMS, flatten=True):")
+        how = "warp_specialize=True" if specialised else "flatten=True"
+        w.line(f"for number in tl.range(tl.program_id(0), tile_count, PROGRAMS, {how}):")
         w.indent += 1
         number = "number"
     tile_index(w, sm, sn, grouped, number)

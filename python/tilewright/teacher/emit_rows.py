@@ -321,7 +321,6 @@ class Rows:
 
     def loop_pass(self, reductions: list[Reduce], stores: list[Value]) -> None:
         """One sweep over the reduced elements."""
-        w = self.writer
         state = [(n, self.start(n)) for n in reductions]
         sums = {id(n): (s, self.start(s)) for n in reductions if (s := self.sum_of(n)) is not None}
         with self.loop() as (space, step):
@@ -335,7 +334,6 @@ class Rows:
             self.end(node, names)
             if id(node) in sums:
                 self.online_end(node, names[0], *sums[id(node)])
-        del w
 
     def sum_of(self, top: Reduce) -> Reduce | None:
         """The sum of exp(x - max) that one sweep can take beside the maximum."""

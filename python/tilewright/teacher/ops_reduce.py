@@ -192,7 +192,12 @@ def embedding_bag(
     rows = tuple(int(m[0].shape[0]) for m in lowering.meta)
     words_of = lowering.sizes.of(words.shape[0])
     even = getattr(starts.term, "name", "") == "arange" or isinstance(starts.term, ir.Const | ir.Op)
-    if (padding or -1) >= 0 or last or not even or any(n % r for n, r in zip(words_of, rows, strict=True)):
+    if (
+        (padding is not None and padding >= 0)
+        or last
+        or not even
+        or any(n % r for n, r in zip(words_of, rows, strict=True))
+    ):
         raise Unsupported("bags of different lengths")
     count_bags = lowering.sizes.find(rows, [*starts.shape])
     length = lowering.sizes.quotient(words.shape[0], count_bags)

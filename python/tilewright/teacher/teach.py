@@ -9,6 +9,7 @@ from typing import Any
 from tilewright.cell.oracle_problem import ProblemError
 from tilewright.teacher.capture import Problem, capture
 from tilewright.teacher.emit_loop import emit_loop
+from tilewright.teacher.emit_pairs import emit_pairs
 from tilewright.teacher.emit_rows import emit_rows
 from tilewright.teacher.group import Group, Grouper, Misfit
 from tilewright.teacher.host import HostWriter, result_text
@@ -133,7 +134,7 @@ def emit(group: Group, table: Sizes, options: dict[str, Any]) -> list[Launch]:
     if group.kind == "loop":
         return [emit_loop(group, table, options)]
     if group.kind == "rows":
-        return emit_rows(group, table, options)
+        return emit_pairs(group, table, options) or emit_rows(group, table, options)
     from tilewright.teacher import emit_template
 
     return emit_template.emit(group, table, options)
@@ -210,6 +211,7 @@ VARIANTS: list[tuple[str, dict[str, Any], str]] = [
     ("descriptors", {"descriptors": True}, "operands of products through tensor descriptors"),
     ("pointers", {"descriptors": False}, "operands of products through pointers"),
     ("resident", {"resident": True}, "products by one program a multiprocessor, tile after tile"),
+    ("specialised", {"specialised": True}, "the same, with warps of their own for the copies"),
     ("row-order", {"grouped": False}, "tiles of a product in row order"),
     ("scores-in-memory", {"fused_attention": False}, "attention as product, softmax, product"),
     ("loop-4096", {"loop_block": 4096}, "4096 elements a program in element-wise kernels"),

@@ -7,6 +7,10 @@ milliseconds with the 95 % interval of the median (order statistics); calls of t
 the second one's times are added to the first one's.
 
     scripts/gpu/teach_bench.py FILE[:OPTIONS]... --json out.json --seconds 100
+    scripts/gpu/teach_bench.py examples/modules/*/*.py --workers 14 --resume out.json --json out.json --seconds 300
+
+With `--workers` many files are prepared at the same time, each in a process of its own, and timed one after the other;
+what the others launch meanwhile, a few calls each, is in the spread. `--resume` leaves out what a file has times of.
 
 OPTIONS is a Python dict of the teacher's options, such as `{"precision": "tf32x3"}`; several `FILE:OPTIONS` of
 one file share the reference.
@@ -15,13 +19,20 @@ one file share the reference.
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
+import contextlib
+import fcntl
 import importlib.util
 import json
+import math
+import multiprocessing
+import os
 import pathlib
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -74,32 +85,109 @@ def compare(got: Any, want: Any) -> float:
     return worst
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("problems", nargs="+")
     parser.add_argument("--json", required=True)
     parser.add_argument("--seconds", type=float, default=100)
     parser.add_argument("--no-compile", action="store_true")
+    parser.add_argument("--workers", type=int, default=0, help="processes that prepare files [default: this one]")
+    parser.add_argument("--resume", help="leave out what this file has times of")
     options = parser.parse_args()
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    folder = pathlib.Path(tempfile.mkdtemp())
+    rows = finished(options.resume)
     jobs: dict[str, list[dict[str, Any]]] = {}
     for text in options.problems:
         file, _, given = text.partition(":")
-        jobs.setdefault(file, []).append(eval(given) if given else {})
-    started, rows = time.monotonic(), []
-    for file, variants in jobs.items():
-        if time.monotonic() - started > options.seconds:
-            rows.append({"file": file, "skipped": "out of time"})
-            continue
-        try:
-            rows.append(one(pathlib.Path(file), variants, folder, options))
-        except Exception as error:
-            rows.append({"file": file, "error": f"{type(error).__name__}: {str(error)[:300]}"})
-        torch.cuda.empty_cache()
-        print(json.dumps(rows[-1]), flush=True)
+        if file not in {row["file"] for row in rows}:
+            jobs.setdefault(file, []).append(eval(given) if given else {})
+    options.lock = str(pathlib.Path(tempfile.mkdtemp()) / "lock")
+    until = time.monotonic() + options.seconds
+    for row in (by_workers if options.workers else in_turn)(jobs, options, until):
+        rows.append(row)
+        print(json.dumps(row), flush=True)
         pathlib.Path(options.json).write_text(json.dumps(rows, indent=1))
-    return 0
+    show(rows)
+    sys.stdout.flush()
+    os._exit(0)  # workers that are not done are of no use
+
+
+def finished(path: str | None) -> list[dict[str, Any]]:
+    """The rows of an earlier run that have times."""
+    if path is None or not pathlib.Path(path).exists():
+        return []
+    return [row for row in json.loads(pathlib.Path(path).read_text()) if row.get("eager")]
+
+
+def in_turn(jobs: dict[str, list[dict[str, Any]]], options: Any, until: float) -> Iterator[dict[str, Any]]:
+    for file, variants in jobs.items():
+        if time.monotonic() > until:
+            yield {"file": file, "skipped": "out of time"}
+        else:
+            yield safely(file, variants, options)
+
+
+def by_workers(jobs: dict[str, list[dict[str, Any]]], options: Any, until: float) -> Iterator[dict[str, Any]]:
+    # One compiling process each; there are as many of these as processors.
+    os.environ |= {"TORCHINDUCTOR_COMPILE_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    pool = concurrent.futures.ProcessPoolExecutor(options.workers, multiprocessing.get_context("spawn"))
+    waiting = {pool.submit(safely, file, variants, options): file for file, variants in jobs.items()}
+    try:
+        for future in concurrent.futures.as_completed(waiting, timeout=max(until - time.monotonic(), 1.0)):
+            file = waiting.pop(future)
+            try:
+                yield future.result()
+            except Exception as error:  # the worker died
+                yield {"file": file, "error": f"{type(error).__name__}: {str(error)[:300]}"}
+    except concurrent.futures.TimeoutError:
+        pass
+    for process in list((pool._processes or {}).values()):
+        process.kill()
+    yield from ({"file": file, "skipped": "out of time"} for file in waiting.values())
+
+
+def safely(file: str, variants: list[dict[str, Any]], options: Any) -> dict[str, Any]:
+    """The row of a file, or what went wrong."""
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.set_num_threads(1)
+    try:
+        return one(pathlib.Path(file), variants, pathlib.Path(tempfile.mkdtemp()), options)
+    except Exception as error:
+        return {"file": file, "error": f"{type(error).__name__}: {str(error)[:300]}"}
+    finally:
+        torch.cuda.empty_cache()
+
+
+@contextlib.contextmanager
+def alone(path: str) -> Iterator[None]:
+    """While no other worker takes times."""
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """A line for each file: milliseconds of the first variant, speedups with intervals, and the fastest variant."""
+    logs: dict[str, list[float]] = {"eager": [], "compile": []}
+    for row in sorted(rows, key=lambda row: row["file"]):
+        name = "/".join(pathlib.Path(row["file"]).with_suffix("").parts[-2:])
+        timed = [v for v in row.get("variants", []) if v.get("ms")]
+        if not timed:
+            failures = [v.get("failure") for v in row.get("variants", [])]
+            print(f"{name:<48} {row.get('error') or row.get('skipped') or failures}"[:300])
+            continue
+        texts = []
+        for baseline in logs:
+            if row.get(baseline):
+                ours, theirs = timed[0]["ms"], row[baseline]
+                ratio, low, high = theirs[0] / ours[0], theirs[1] / ours[2], theirs[2] / ours[1]
+                logs[baseline].append(math.log(ratio))
+                texts.append(f"{baseline} {theirs[0]:.4f} ({ratio:.2f}, {low:.2f} to {high:.2f})")
+        best = min(timed, key=lambda v: v["ms"][0])
+        more = f"  best {best['ms'][0]:.4f} {best['options']}" if len(timed) > 1 else ""
+        print(f"{name:<48} {timed[0]['ms'][0]:.4f}  {'  '.join(texts)}{more}")
+    for baseline, found in logs.items():
+        if found:
+            print(f"geometric mean against {baseline}: {math.exp(sum(found) / len(found)):.3f} of {len(found)}")
 
 
 def one(file: pathlib.Path, variants: list[dict[str, Any]], folder: pathlib.Path, options: Any) -> dict[str, Any]:
@@ -135,10 +223,14 @@ def one(file: pathlib.Path, variants: list[dict[str, Any]], folder: pathlib.Path
             except Exception as error:
                 entry["failure"] = f"{type(error).__name__}: {str(error)[-300:]}"
         del want
+        for call in calls.values():
+            call()  # compiled by now, all of it
+        torch.cuda.synchronize()
         times: dict[str, list[float]] = {name: [] for name in calls}
-        for _ in range(2):
-            for name, call in calls.items():
-                times[name] += milliseconds(call, 30)
+        with alone(options.lock):
+            for _ in range(2):
+                for name, call in calls.items():
+                    times[name] += milliseconds(call, 30)
         found = {name: summary(measured) for name, measured in times.items()}
         row |= {name: found[name] for name in ("eager", "compile") if name in found}
         for number, entry in enumerate(row["variants"]):
@@ -147,4 +239,4 @@ def one(file: pathlib.Path, variants: list[dict[str, Any]], folder: pathlib.Path
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -90,12 +90,22 @@ class Rows:
                 self.block_x = 16
             self.block_x = self.options.get("block_x", self.block_x)
         else:
-            self.persistent = power <= self.options.get("persistent", 65536 if self.reads_few() else 16384)
+            most = 8192 if not again and self.reads_once() else 65536 if self.reads_few() else 16384
+            self.persistent = power <= self.options.get("persistent", most)
             if power <= 512 and self.persistent and layout.x:
                 self.form, self.block_x, self.block_r = "tile", min(32, max(1, 1024 // max(power, 1))), power
             else:
                 self.form, self.block_x = "rows", 1
-                self.block_r = power if self.persistent else self.options.get("row_block", 2048)
+                self.block_r = (
+                    power if self.persistent else self.options.get("row_block", 4096 if most == 8192 else 2048)
+                )
+
+    def reads_once(self) -> bool:
+        """Whether one sweep gives all reductions: then registers that hold a row only keep other programs away."""
+        reductions = [n for n in self.group.nodes if isinstance(n, Reduce)]
+        made = {id(v) for n in reductions for v in n.outs}
+        read = {id(v) for n in self.group.nodes if n not in self.group.row_nodes for v in n.inputs()}
+        return not made & read and all(n.kind != "moments" for n in reductions)
 
     def reads_few(self) -> bool:
         """Whether few enough tensors are read for each element that long rows fit into registers."""

@@ -176,3 +176,33 @@ def busy_seconds() -> float:
     fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
     idle = fields[3] + fields[4]
     return (sum(fields) - idle) / os.sysconf("SC_CLK_TCK")
+
+
+def processor_seconds(root: int) -> dict[str, float]:
+    """Processor time so far of a service, by who took it. Jobs count when they have ended."""
+    stats: dict[int, list[str]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            stats[int(folder.name)] = (folder / "stat").read_text().rpartition(")")[2].split()
+    tick, found = os.sysconf("SC_CLK_TCK"), dict.fromkeys(("tilewright", "executors", "zygote", "jobs", "data"), 0.0)
+    for pid, stat in stats.items():
+        above = [pid]
+        while above[-1] != root and above[-1] in stats:
+            above.append(int(stats[above[-1]][1]))
+        if above[-1] != root:
+            continue
+        own, ended = (sum(map(int, stat[at : at + 2])) / tick for at in (11, 13))
+        try:
+            words = (Path("/proc") / str(pid) / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if pid == root:
+            found["tilewright"] += own
+        elif b"executor" in words:
+            found["executors"] += own
+        elif len(above) == 2:
+            found["zygote"] += own
+            found["jobs"] += ended
+        else:
+            found["data"] += own
+    return found

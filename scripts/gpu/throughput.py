@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import candidates
-from service import ENDED, Service, Watch, end_on_signal
+from service import ENDED, Service, Watch, end_on_signal, processor_seconds
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -39,9 +39,9 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     service = Service(options.binary, options.target, *extra)
     warm = ask(service, first, started, options.limit)
     print(f"{len(warm)} of {len(first)} after {time.monotonic() - started:.1f} s", file=sys.stderr, flush=True)
-    watch, start = Watch(), time.monotonic()
+    watch, start, before = Watch(), time.monotonic(), processor_seconds(service.process.pid)
     found = ask(service, rest, start, options.limit)
-    seen = watch.end()
+    seen, after = watch.end(), processor_seconds(service.process.pid)
     log = service.close(30.0 if len(found) == len(rest) else 1.0)
     if len(found) < len(rest) or len(warm) < len(first):
         print(f"answers are missing: {len(warm)} of {len(first)}, {len(found)} of {len(rest)}\n{log}", file=sys.stderr)
@@ -49,6 +49,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "warm": summary(warm),
         **summary(found),
         **seen,
+        "processor": {part: max(after[part] - before[part], 0.0) for part in after},
         "candidates": len(rest),
         "problems": number,
         "log": log[-500:],
@@ -136,6 +137,12 @@ def plain(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     }
 
 
+def processor(found: dict[str, Any]) -> str:
+    """Processor time by who took it: the service itself, executors, forks, jobs that ended, who holds data."""
+    count = max(sum(found["verdicts"].values()), 1)
+    return ", ".join(f"{part} {1e3 * seconds / count:.0f}" for part, seconds in found["processor"].items())
+
+
 def table(found: dict[str, Any]) -> str:
     """The figures as Markdown."""
     share = lambda value: "-" if value is None else f"{value:.0%}"  # noqa: E731
@@ -150,6 +157,7 @@ def table(found: dict[str, Any]) -> str:
         ("loading the problems, seconds", f"{found['warm']['seconds']:.1f} ({found['warm']['verdicts']})"),
         ("seconds for a candidate, median", f"{found['seconds_each']:.2f}"),
         ("cores in use", f"{found['cores_busy']:.1f} of {os.cpu_count()}"),
+        ("processor ms of a candidate", processor(found)),
         ("GPU taken by turns", share(found["lane_busy"])),
         ("GPU busy by its driver", share(found["gpu_busy_by_driver"])),
         ("host memory, peak", f"{found['host_bytes_peak'] / 2**30:.1f} GiB"),

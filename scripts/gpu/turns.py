@@ -1,4 +1,4 @@
-"""What a turn on a GPU consists of: sums up what processes said of it. Prints Markdown.
+"""What a turn on a GPU consists of, and what jobs took of processors: sums up what the log says. Prints Markdown.
 
 TILEWRIGHT_LOG=tilewright_replay=debug,tilewright_stage=debug tilewright verify --batch … 2>LOG
 python3 scripts/gpu/turns.py LOG [--candidates 120]
@@ -14,6 +14,7 @@ from pathlib import Path
 
 ASKED = re.compile(r"asked the (?P<whom>[\w ]+?) micros=(?P<micros>\d+) what=\"(?P<what>\w+)\"")
 SPENT = re.compile(r"(?P<whom>the executor ran|results of) .*?spent=(?P<parts>.*)$")
+JOB = re.compile(r"job ended kind=\"(?P<kind>\w+)\" seconds=\S+ cpu_seconds=(?P<cpu>[\d.e-]+)")
 PART = re.compile(r"\"(\w+)\"[:,] (\d+)")
 
 
@@ -23,6 +24,8 @@ def times(log: str) -> dict[str, list[float]]:
     for line in log.splitlines():
         if asked := ASKED.search(line):
             found[f"{asked['whom']}: {asked['what']}"].append(int(asked["micros"]) / 1e3)
+        elif job := JOB.search(line):
+            found[f"job {job['kind']}: processor time"].append(float(job["cpu"]) * 1e3)
         elif spent := SPENT.search(line):
             whom = "executor" if spent["whom"].startswith("the") else "process that holds data"
             for name, micros in PART.findall(spent["parts"]):

@@ -114,7 +114,8 @@ impl Stage {
         let permit = (!job.trusted).then(|| self.cores.take(1));
         let outcome = self.runner.run(&job)?;
         drop(permit);
-        tracing::debug!(kind, seconds = outcome.seconds, max_rss_kb = outcome.max_rss_kb, "job ended");
+        let (seconds, cpu_seconds) = (outcome.seconds, outcome.cpu_seconds);
+        tracing::debug!(kind, seconds, cpu_seconds, max_rss_kb = outcome.max_rss_kb, "job ended");
         let response = outcome.response.map_err(|death| StageError::Death { kind, death, output: outcome.output })?;
         Ok(Answer { value: read_answer(kind, response)?, scratch })
     }

@@ -4,8 +4,8 @@
 
 Each job is the zygote's: a fork of a process that did the imports and is frozen; without the confinement. Jobs come one
 after the other. Forking is the parent's time; user and system time are the kernel's account of the child and its
-children, so that other load matters little. `--out` keeps digests of what was compiled, and `--against` says what differs
-from them.
+children, so that other load matters little. `--out` keeps digests of what was compiled, and `--against` says what
+differs from them.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Jobs:
 
 
 def in_child(function: Any) -> tuple[Any, Any, float]:
-    """The JSON value of `function(scratch)`, computed in a fork, the fork's use of the machine, and seconds of forking."""
+    """The JSON value of `function(scratch)`, computed in a fork; the fork's use of the machine; seconds of forking."""
     read, write = os.pipe()
     with tempfile.TemporaryDirectory() as scratch:
         before = time.process_time()

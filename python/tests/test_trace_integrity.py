@@ -178,6 +178,35 @@ def test_a_file_that_leaves_no_time_to_look_at_it_is_not_followed(monkeypatch: p
     assert ("too-many-steps", "untraceable") in rules(forward(body))
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "s.index = 0\nwith torch.cuda.stream(s):\n    o = run(x)\nreturn o",
+        "s.cuda_stream = 0\nwith torch.cuda.stream(s):\n    o = run(x)\nreturn o",
+        "s._streams._joined.add(s.index)\nwith torch.cuda.stream(s):\n    o = run(x)\nreturn o",
+        "s.wait_stream(torch.cuda.current_stream())\nwith torch.cuda.stream(s):\n    o = run(x)\n"
+        "e = torch.cuda.Event()\ne._stream = e.index = 1\ntorch.cuda.current_stream().wait_event(e)\nreturn o",
+        "torch.cuda.set_stream(s)\nwith s:\n    s._previous = torch.cuda.default_stream()\nreturn run(x)",
+        "k = double[(2,)](x, torch.empty_like(x), 100, B=64)\nk._launch = print\no = run(x)\nk[(2,)](x, o, 100)\n"
+        "return o",
+    ],
+)
+def test_what_a_file_gets_stands_for_what_it_did_with_it(body: str):
+    """Whatever it does to the attributes: on a device they decide nothing."""
+    answer = trace(module("s = torch.cuda.Stream()\n" + body))
+    if "error" in answer:
+        assert answer["error"]["kind"] == "exception", answer
+    elif "k[" in body:
+        assert ops(answer["plans"][0]).count("launch") == 3
+    else:
+        assert "side-stream" in proofs(answer["plans"][0])
+
+
+def test_classes_of_what_a_file_gets_are_torch_s_to_it():
+    body = "type(torch.cuda.current_stream()).synchronize = lambda self: None\nreturn run(x)"
+    assert "tampering" in proofs(forward(body))
+
+
 # state --------------------------------------------------------------------------------------------------------------
 
 STATE = {

@@ -17,7 +17,7 @@ from triton.runtime.jit import JITFunction
 
 from . import binary
 from .trace_record import TraceEnd
-from .trace_seal import sealed
+from .trace_seal import held, hold, sealed
 
 if TYPE_CHECKING:
     from .trace import Session
@@ -41,14 +41,14 @@ class CompiledKernel:
     """Stands for `triton.compiler.CompiledKernel`. The file is given it, so it shows nothing of the tracer."""
 
     def __init__(self, session: Session, spec: dict[str, Any], job: Compile, record: Any) -> None:
-        work = _Work(session, spec, job, record)
-        self.__dict__.update(_launch=sealed(work.launch), _answer=sealed(work.answer), name=job.fn.__name__)
+        hold(self, _Work(session, spec, job, record))
+        self.name = job.fn.__name__
 
     def _init_handles(self) -> None:
         """Loads the binary in Triton; there is nothing to load here."""
 
     def __getitem__(self, grid: Any) -> Any:
-        launch = self._launch
+        launch = held(self).launch
 
         def runner(*args: Any, stream: Any = None) -> None:
             launch(grid, args)
@@ -58,7 +58,7 @@ class CompiledKernel:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self._answer(name)
+        return held(self).answer(name)
 
 
 class _Work:

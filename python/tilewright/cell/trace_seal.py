@@ -1,7 +1,8 @@
 """Keeps a traced file from the tracer's own objects, which share its process.
 
 Functions that it can get hold of are sealed: they can be called, but their globals and closures cannot be followed.
-The tracer's modules are out of reach while the file runs.
+The tracer's modules are out of reach while the file runs. Objects that it gets keep their state elsewhere, since it
+could change their attributes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import contextlib
 import functools
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,6 +24,20 @@ _OWN = __name__.rpartition(".")[0] + ".trace"
 def sealed(function: Callable[..., Any], name: str | None = None) -> Any:
     """The function as one that cannot be looked into, under the name that it shows."""
     return _core.Sealed(function, name or function.__name__)
+
+
+_held: dict[int, tuple[weakref.ref[Any], Any]] = {}
+
+
+def hold(thing: Any, state: Any) -> None:
+    """Keeps what an object that a file gets stands for, as long as the object lives."""
+    key = id(thing)
+    _held[key] = weakref.ref(thing, sealed(lambda _: _held.pop(key, None), "")), state
+
+
+def held(thing: Any) -> Any:
+    """What the object stands for. Raises `KeyError` for one of the file's own."""
+    return _held[id(thing)][1]
 
 
 @functools.cache

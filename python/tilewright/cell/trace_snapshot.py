@@ -26,10 +26,15 @@ import triton.testing
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from triton.runtime import autotuner, jit
 
+from . import trace_torch
+from .trace_compiled import CompiledKernel
+from .trace_device import DeviceProperties
+
 if TYPE_CHECKING:
     from .trace import Session
 
 _ENVIRON = os.environ  # the candidate may replace the name
+_HANDED_OUT = (trace_torch.Stream, trace_torch.Event, trace_torch.StreamContext, DeviceProperties, CompiledKernel)
 
 
 _known: dict[str, dict[str, Any]] = {}
@@ -53,10 +58,11 @@ def _same(a: Any, b: Any) -> bool:
 
 def _namespaces() -> list[tuple[str, Any]]:
     """Modules and classes whose names a file must not touch, as they are now: a trace has some of its own. The tracer's
-    modules are out of reach."""
+    modules are out of reach, but not the classes of what it hands out."""
     return [
         ("torch", torch),
         ("torch.Tensor", torch.Tensor),
+        *((one.__name__, one) for one in _HANDED_OUT),
         ("torch.nn", torch.nn),
         ("torch.nn.Module", torch.nn.Module),
         ("torch.nn.Parameter", torch.nn.Parameter),

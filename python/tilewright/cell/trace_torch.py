@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,7 +18,7 @@ from torch._library.triton import wrap_triton_enabled
 from . import trace_conditions, trace_fake
 from .trace_device import Card, DeviceProperties
 from .trace_record import Recorder, TraceEnd
-from .trace_seal import sealed
+from .trace_seal import held, hold, sealed
 
 if TYPE_CHECKING:
     from .trace import Session
@@ -56,7 +56,7 @@ class Streams:
 
     def note(self, rec: Recorder, line: int) -> None:
         """A step is recorded under the current stream."""
-        index = self.current.index
+        index = held(self.current).index
         if index == 0:
             self._joined.clear()
         elif index in self._joined:
@@ -75,7 +75,7 @@ class Streams:
         """`forward` returned: nothing may still be running elsewhere."""
         for line in self._pending.values():
             _side_stream(rec, line, "runs on a side stream that nothing waits for")
-        if self.current.index != 0:
+        if held(self.current).index != 0:
             _side_stream(rec, None, "forward leaves a side stream as the current stream")
 
     def synchronize(self) -> None:
@@ -92,59 +92,80 @@ def _side_stream(rec: Recorder, line: int | None, message: str) -> None:
     )
 
 
+@dataclass
+class _Mark:
+    """What an event stands for: the stream that it was recorded on."""
+
+    index: int = 0
+
+
 class Event:
     """Stands for `torch.cuda.Event`: keeps the order of streams, has no times."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._stream = 0
+        hold(self, _Mark())
         self.cuda_event = 0
 
     def record(self, stream: Stream | None = None) -> None:
-        self._stream = (stream or torch.cuda.current_stream()).index
+        held(self).index = held(stream or torch.cuda.current_stream()).index
 
     def wait(self, stream: Stream | None = None) -> None:
-        (stream or torch.cuda.current_stream()).wait_event(self)
+        place = held(stream or torch.cuda.current_stream())
+        place.streams.order(place.index, held(self).index)
 
     def query(self) -> bool:
         return True
 
     def synchronize(self) -> None:
-        torch.cuda.default_stream()._streams.order(0, self._stream)
+        held(torch.cuda.default_stream()).streams.order(0, held(self).index)
 
     def elapsed_time(self, end: Event) -> float:
         _find("reads-clock", "untraceable", "the file measures time, so what it does depends on the machine")
         raise TraceEnd
 
 
+@dataclass
+class _Place:
+    """What a stream stands for."""
+
+    streams: Streams
+    index: int
+    before: list[Stream] = field(default_factory=list)
+    """What was current where it was entered."""
+
+    @property
+    def handle(self) -> int:
+        return self.index or (0 if self is held(self.streams.legacy) else self.streams.handle)
+
+
 class Stream:
     """Stands for `torch.cuda.Stream`."""
 
     def __init__(self, streams: Streams, index: int) -> None:
-        self._streams = streams
-        self.index = index
+        hold(self, _Place(streams, index))
         self.priority = 0
 
     @property
     def device(self) -> torch.device:
-        return self._streams.card.device
+        return held(self).streams.card.device
 
     @property
     def device_index(self) -> int:
-        return self._streams.card.index
+        return held(self).streams.card.index
 
     @property
     def cuda_stream(self) -> int:
-        return self.index or (0 if self is self._streams.legacy else self._streams.handle)
+        return held(self).handle
 
     @property
     def stream_id(self) -> int:
-        return self.cuda_stream
+        return held(self).handle
 
     def wait_stream(self, stream: Stream) -> None:
-        self._streams.order(self.index, stream.index)
+        held(self).streams.order(held(self).index, held(stream).index)
 
     def wait_event(self, event: Event) -> None:
-        self._streams.order(self.index, event._stream)
+        held(self).streams.order(held(self).index, held(event).index)
 
     def record_event(self, event: Event | None = None) -> Event:
         event = event or Event()
@@ -152,39 +173,43 @@ class Stream:
         return event
 
     def synchronize(self) -> None:
-        self._streams.order(0, self.index)
+        held(self).streams.order(0, held(self).index)
 
     def query(self) -> bool:
         return True
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream) and other.cuda_stream == self.cuda_stream
+        return isinstance(other, Stream) and held(other).handle == held(self).handle
 
     def __hash__(self) -> int:
-        return self.index
+        return held(self).index
 
     def __enter__(self) -> Stream:
-        self._previous = self._streams.current
-        self._streams.current = self
+        place = held(self)
+        place.before.append(place.streams.current)
+        place.streams.current = self
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._streams.current = self._previous
+        place = held(self)
+        place.streams.current = place.before.pop()
 
 
 class StreamContext:
     """Stands for `torch.cuda.stream(...)`."""
 
     def __init__(self, streams: Streams, stream: Stream | None) -> None:
-        self._streams, self._stream = streams, stream
+        hold(self, (streams, stream, []))
 
     def __enter__(self) -> None:
-        self._previous = self._streams.current
-        if self._stream is not None:
-            self._streams.current = self._stream
+        streams, stream, before = held(self)
+        before.append(streams.current)
+        if stream is not None:
+            streams.current = stream
 
     def __exit__(self, *exc: object) -> None:
-        self._streams.current = self._previous
+        streams, _, before = held(self)
+        streams.current = before.pop()
 
 
 class Generator(torch._C.Generator):

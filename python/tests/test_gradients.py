@@ -189,6 +189,24 @@ def test_arithmetic_of_autograd_is_torch_s_own(change: dict[str, str], words: st
 
 
 @pytest.mark.parametrize(
+    ("forward", "variants"),
+    [
+        ("return Scale.apply(x, self.weight)", 0),
+        ("return Scale.apply(x, self.weight) if torch.is_grad_enabled() else run(x)", 0),
+        ("return Scale.apply(x, self.weight) if torch.is_grad_enabled() else torch.empty_like(x)", 1),
+        ("return Scale.apply(x, self.weight) if x.requires_grad else run(self.weight)", 1),
+        ("assert torch.is_grad_enabled()\nreturn Scale.apply(x, self.weight)", 0),
+    ],
+)
+def test_forward_alone_is_a_plan_of_its_own_where_it_does_something_else(forward: str, variants: int) -> None:
+    _, *others = plan(forward=forward)["plans"]
+    assert len(others) == variants
+    for other in others:
+        assert [c["function"] for c in other["choices"]] == ["(circumstance)"]
+        assert [name for name, _ in other["output"]["items"]] == ["output of forward", "grad x", "grad weight"]
+
+
+@pytest.mark.parametrize(
     ("forward", "words"),
     [
         ("return run(x)", "no gradient flows from the outputs to x"),

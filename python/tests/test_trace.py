@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import tempfile
 from typing import Any
 
 import pytest
+import torch
+from tilewright.cell import channel, trace_record, trace_surroundings
 from tilewright.cell import trace as job
-from tilewright.cell import trace_record
 from trace_bench import HEAD, X, first, forward, module, ops, plan_of, rules, trace
 from trace_helper import in_child, request_of, signature_of, traced
 
@@ -28,6 +30,31 @@ def test_errors_name_the_line():
     assert response["error"]["type"] == "SystemExit"
     response = trace("class ModelNew(nn.Module):\n    def forward(self, x):\n        return self.forward(x)")
     assert response["error"]["type"] == "RecursionError"
+
+
+@pytest.mark.parametrize(
+    "body", ["torch.empty(1 << 50, device=x.device)", "torch.zeros_like(x).expand(1 << 40, 100).clone()"]
+)
+def test_more_memory_than_the_device_has_is_an_exception(body: str):
+    response = trace(module(f"{body}\nreturn run(x)"))
+    assert response["error"]["type"] == "OutOfMemoryError" and "Tried to allocate" in response["error"]["message"]
+
+
+def test_half_a_character_in_an_answer_is_none():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        channel.send_frame(ours.fileno(), {"message": "half \ud800 and \u00e9\u2028"})
+        assert channel.receive_frame(theirs.fileno()) == {"message": "half ? and \u00e9\u2028"}
+
+
+def test_an_operator_that_is_defined_again_leaves_the_first_one_alone():
+    def once(x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+    operator = torch.library.custom_op("tilewright_test::once", once, mutates_args=())
+    with trace_surroundings.libraries_kept(), pytest.raises(RuntimeError):
+        torch.library.custom_op("tilewright_test::once", once, mutates_args=())
+    assert operator(torch.ones(2)).tolist() == [2.0, 2.0]
 
 
 def test_endless_launches_end_the_trace():

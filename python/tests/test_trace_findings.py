@@ -27,6 +27,7 @@ from trace_bench import HEAD, forward, module, ops, plan_of, rules, trace
         ("tensor-subclass", "proof", "class T(torch.Tensor): pass\nreturn run(x).as_subclass(T)", "as_subclass"),
         ("tensor-subclass", "proof", "o = run(x)\no.double = lambda: o\nreturn o", None),
         ("output-type", "unsupported", "return {1, 2}", None),
+        ("output-type", "unsupported", "return run(x).to('meta')", None),
     ],
 )
 def test_findings_with_their_line(rule: str, tier: str, body: str, text: str | None):

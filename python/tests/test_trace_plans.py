@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from trace_bench import first, forward, module, ops, plan_of, rules, trace
 
@@ -147,10 +148,65 @@ def test_grids():
         double[lambda meta: (triton.cdiv(100, meta["B"]), 2, 3)](x, o, 100, B=32)
         double[[4]](x, o, 100, B=32)
         double[(0,)](x, o, 100, B=32)
+        double[{0: 4}](x, o, 100, B=32)
+        odd = type("Grid", (tuple,), {"__len__": lambda self: 1, "__getitem__": lambda self, i: 4})
+        double[odd((5, 6))](x, o, 100, B=32)
         return o
         """
     )
-    assert [s["grid"] for s in plan["steps"]] == [[4, 2, 3], [4, 1, 1]]
+    # Triton takes a grid by its length and by index, whatever it iterates over.
+    assert [s["grid"] for s in plan["steps"]] == [[4, 2, 3], [4, 1, 1], [4, 1, 1], [4, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        ("Mode.A", True),
+        ("enum.IntEnum('M', ['A']).A", True),
+        ("Word.A", True),
+        ("Odd.A", False),
+        ("Number(64)", False),
+        ("Text('a')", False),
+        ("enum.IntFlag('F', ['A']).A", False),
+        ("'half \\ud800'", False),
+    ],
+)
+def test_a_constexpr_does_what_its_value_does(value: str, plain: bool):
+    """Triton computes with the object: a class of the file's own could make another kernel of the same number."""
+    plan = plan_of(
+        f"""
+        import enum
+
+        class Mode(enum.IntEnum):
+            A = 64
+
+        class Word(str, enum.Enum):
+            A = "a"
+
+        class Odd(enum.IntEnum):
+            A = 64
+            def __mul__(self, other):
+                return 0
+
+        class Number(int):
+            def __rmul__(self, other):
+                return 0
+
+        class Text(str):
+            pass
+
+        @triton.jit
+        def k(x, A: tl.constexpr):
+            tl.store(x, 1.0)
+
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                o = torch.empty_like(x)
+                k[(1,)](o, {value})
+                return o
+        """
+    )
+    assert (("constexpr-kind", "unsupported") in rules(plan)) != plain, plan["findings"]
 
 
 def test_memory_ops_become_steps():

@@ -5,12 +5,27 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A Python number. JSON has no infinities and no NaN, so those are the strings
 /// `"inf"`, `"-inf"` and `"nan"`; a float without a fraction keeps its `.0`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+///
+/// Two are equal if they are the same number of the same kind to the bit: 0.0 and -0.0 are not, NaN and NaN are.
+#[derive(Debug, Clone, Copy)]
 pub enum Number {
     Bool(bool),
     Int(i64),
     Float(f64),
 }
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::Int(a), Self::Int(b)) => a == b,
+            (Self::Float(a), Self::Float(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Number {}
 
 impl Number {
     pub fn as_f64(self) -> f64 {
@@ -105,6 +120,28 @@ mod tests {
             match back {
                 Number::Float(f) if f.is_nan() => prop_assert!(f64::from_bits(bits).is_nan()),
                 other => prop_assert_eq!(other, number),
+            }
+        }
+    }
+
+    /// As text they are what a plan says; a kernel's constants may be any of them.
+    #[test]
+    fn numbers_are_equal_where_their_texts_are() {
+        let numbers = [
+            Number::Bool(true),
+            Number::Int(0),
+            Number::Int(1),
+            Number::Float(0.0),
+            Number::Float(-0.0),
+            Number::Float(1.0),
+            Number::Float(f64::NAN),
+            Number::Float(-f64::NAN),
+            Number::Float(f64::INFINITY),
+        ];
+        let text = |number: &Number| serde_json::to_string(number).unwrap();
+        for a in &numbers {
+            for b in &numbers {
+                assert_eq!(a == b, text(a) == text(b), "{a:?} {b:?}");
             }
         }
     }

@@ -31,7 +31,8 @@ def receive_packet(control: socket.socket) -> tuple[dict[str, Any], list[int]] |
 
 def send_frame(job_fd: int, message: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
     """Send one message on the job socket; descriptors travel with its first byte."""
-    text = json.dumps(message).encode()
+    # Half a character in a text of a candidate, which JSON elsewhere does not take, becomes a question mark.
+    text = json.dumps(message, ensure_ascii=False).encode(errors="replace")
     frame = memoryview(struct.pack("<I", len(text)) + text)
     if descriptors:
         with socket.socket(fileno=os.dup(job_fd)) as job:

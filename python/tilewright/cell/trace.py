@@ -128,18 +128,21 @@ class Session:
         with self.mode:
             return [decode(v, inputs.tensor) for v in self.signature["args"]], inputs
 
-    def call(self, built: Built, call: tuple[list[Any], Inputs], grad: bool | None = None) -> Recorder:
+    def call(
+        self, built: Built, call: tuple[list[Any], Inputs], grad: bool | None = None, alone: bool = False
+    ) -> Recorder:
         """Traces one call: of `forward`, and of its backward pass where the problem asks for gradients (unless `grad`
-        says in which mode `forward` alone is called)."""
+        says in which mode `forward` alone is called). With `alone`, what `forward` returns is taken from a call of its
+        own before that, without gradients."""
         args, inputs = call
         gradients = self.signature.get("gradients") is not None
         derived = gradients and grad is None
-        if derived:
-            trace_gradients.mark_leaves(self, args)
         world = World({**built.inputs.storages, **inputs.storages}, dict(built.world.sources), dict(built.world.keep))
         rec = Recorder(world, self)
         self.streams.reset()
         self.rec = rec
+        if derived:
+            trace_gradients.mark_leaves(self, args)
         leaves = [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
         marks = [self.marks(leaf) for leaf in leaves]
         try:
@@ -147,7 +150,8 @@ class Session:
                 self.snapshot.freeze()
                 self.looks = _LOOKS
                 if derived:
-                    result = trace_gradients.results(self, rec, built.module, args)
+                    shown = trace_gradients.without(built.module, args[:-1]) if alone else {}
+                    result = trace_gradients.results(self, rec, built.module, args) | shown
                 else:
                     result = built.module(*(args[:-1] if gradients else args))
                 if any(self.marks(leaf) != before for leaf, before in zip(leaves, marks, strict=True)):
@@ -212,6 +216,9 @@ class Session:
         if type(tensor) not in (FakeTensor, torch.Tensor, torch.nn.Parameter) or odd:
             what = f"a tensor with its own {', '.join(odd)}" if odd else f"a {type(tensor).__name__}"
             rec.find("tensor-subclass", "proof", f"forward returns {what}, not a plain tensor")
+        if tensor.device.type == "meta":
+            rec.find("output-type", "unsupported", "forward returns a tensor of the meta device, which holds no data")
+            raise TraceEnd
         if tensor.device.type != "cuda":
             rec.find("output-device", "evidence", "forward returns a tensor that is not on the device")
         return {"kind": "tensor", **rec.ref(tensor)}
@@ -325,7 +332,12 @@ def _plans(session: Session, max_variants: int) -> dict[str, Any]:
             with session.coverage.watching():
                 plans.append(session.call(built, session.arguments()).plan())
     session.forced = {}
-    for circumstance, plan in [*_measured(session, built, first), *trace_purity.on_other_cards(session, base)]:
+    circumstances = (
+        *_measured(session, built, first),
+        *trace_purity.on_other_cards(session, base),
+        *trace_purity.without_gradients(session, built, base),
+    )
+    for circumstance, plan in circumstances:
         if len(plans) < max_variants:
             plan["choices"].append({"function": _CIRCUMSTANCE, "index": 1, "of": 2, "config": circumstance})
             plans.append(plan)

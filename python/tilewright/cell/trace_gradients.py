@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.autograd.function import BackwardCFunction
+from torch.utils._pytree import tree_map
 
 from . import gradients
 from .trace_record import Recorder, TraceEnd
@@ -58,6 +59,13 @@ def mark_leaves(session: Session, args: list[Any]) -> None:
     tensors = gradients.tensors_of(args[:-1])
     for _, at in session.signature["gradients"]["inputs"]:
         tensors[at].requires_grad_(True)
+
+
+def without(module: Any, given: list[Any]) -> dict[str, Any]:
+    """What `forward` returns in a call without gradients, by name."""
+    with torch.no_grad():
+        plain = tree_map(lambda value: value.detach() if isinstance(value, torch.Tensor) else value, given)
+        return {gradients.OUTPUT: module(*plain)}
 
 
 def results(session: Session, rec: Recorder, module: Any, args: list[Any]) -> dict[str, Any]:

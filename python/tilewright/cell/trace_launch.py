@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import operator
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,10 @@ OPTIONS = (
     "launch_cooperative_grid",
     "launch_pdl",
 )
+
+_PLAIN = {bool, int, float, str, object, enum.Enum, enum.IntEnum, enum.StrEnum, enum.ReprEnum}
+_ENUM_NAMES = {name for kind in (int, str) for name in vars(enum.Enum("_Any", ["A"], type=kind))}
+"""What the interpreter itself puts into an enumeration."""
 
 
 def install(session: Session) -> None:
@@ -200,7 +205,8 @@ def record_launch(rec: Recorder, spec: dict[str, Any], types: list[Any], values:
     """
     if callable(grid):
         grid = grid(dict(zip((p["name"] for p in spec["params"]), values, strict=False)))
-    sizes = [_integer(g) for g in (grid if isinstance(grid, (tuple, list)) else tuple(grid))][:3]
+    # By length and index, as Triton does: a class of the file's own may iterate over something else.
+    sizes = [_integer(grid[i]) for i in range(min(max(len(grid), 1), 3))]
     sizes += [1] * (3 - len(sizes))
     args = runtime_args(rec, spec, types, values)
     if any(s < 0 or s >= 2**32 for s in sizes):
@@ -267,6 +273,9 @@ def constexpr(rec: Recorder, value: Any) -> dict[str, Any]:
         return constexpr(rec, value.value)
     if value is None:
         return {"kind": "none"}
+    if isinstance(value, (bool, int, float, str)) and not _is_plain(value):
+        rec.find("constexpr-kind", "unsupported", f"a constexpr of type {type(value).__name__} is not supported")
+        raise TraceEnd
     if isinstance(value, (bool, int, float)):
         return {"kind": "number", "value": number(value)}
     if isinstance(value, str):
@@ -284,6 +293,21 @@ def constexpr(rec: Recorder, value: Any) -> dict[str, Any]:
         return constexpr(rec, value.item())
     rec.find("constexpr-kind", "unsupported", f"a constexpr of type {type(value).__name__} is not supported")
     raise TraceEnd
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a number or text does in a kernel what its value does: Triton computes with the object itself, and a
+    class of the file's own may say what that gives. Members of an enumeration without operators are plain."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return False  # half a character: such a text cannot leave this process
+    own = [cls for cls in type(value).__mro__ if cls not in _PLAIN]
+    if not own:
+        return True
+    names = {name for cls in own for name in vars(cls) if name.startswith("__")}
+    return isinstance(value, enum.Enum) and names <= _ENUM_NAMES
 
 
 # arguments ----------------------------------------------------------------------------------------------------------

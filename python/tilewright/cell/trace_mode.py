@@ -111,6 +111,7 @@ class Dispatcher:
         shared = {storage_of(tensor)._cdata for tensor in _tensors(args, kwargs)}
         for tensor in outputs:
             if storage_of(tensor)._cdata not in shared:
+                self._check_room(tensor)
                 rec.adopt(tensor)
         if row is None:
             self._compute(rec, func, args, kwargs, outputs)
@@ -119,6 +120,15 @@ class Dispatcher:
                 literal_of(rec, out, args[0])
         elif row.handler is not None:
             row.handler(rec, bind(func, args, kwargs), out)
+
+    def _check_room(self, tensor: torch.Tensor) -> None:
+        """Raises what CUDA's allocator raises for more than the device has in all."""
+        wanted, there = storage_of(tensor).nbytes(), self._session.card.figures().total_memory
+        if wanted > there and tensor.device.type == "cuda":
+            raise torch.OutOfMemoryError(
+                f"CUDA out of memory. Tried to allocate {wanted / 2**30:.2f} GiB. GPU 0 has a total capacity of "
+                f"{there / 2**30:.2f} GiB."
+            )
 
     def _compute(self, rec: Recorder, func: Any, args: Any, kwargs: Any, outputs: list[torch.Tensor]) -> None:
         constants = [getattr(t, "constant", None) for t in outputs]

@@ -12,6 +12,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from . import trace_surroundings as surroundings
+from .gradients import OUTPUT
 from .trace_device import OTHER_DEVICES, DeviceProperties
 from .trace_record import Recorder, TraceEnd
 
@@ -28,6 +29,7 @@ _SECONDS = 15.0
 _OTHER = "as another evaluator runs it (exec, several cards, flags, a stream of its own)"
 _MAY_RAISE = ("with gradients enabled", "while a CUDA graph is captured", _OTHER)
 """There, writing to a parameter in place, synchronizing, or another card than cuda:0 may be an error."""
+_ALONE = "without gradients, as for inference: forward alone must give the same outputs"
 _LATER = 2
 """So many calls on the same inputs follow, to ten on one module: what counts calls often changes at 3 or 10."""
 
@@ -95,8 +97,6 @@ def repeat(session: Session, built: Built, call: Any, base: dict[str, Any], stat
     ]
     if session.signature.get("gradients") is None:
         circumstances.append(("with gradients enabled", "grad-mode", lambda: _differentiated(session, built)))
-    else:
-        findings += _forward_alone(session, built)
     for circumstance in circumstances:
         if in_time():
             again(*circumstance)
@@ -153,13 +153,25 @@ def _differentiated(session: Session, built: Built) -> Recorder:
         return session.call(built, (args, inputs), grad=True)
 
 
-def _forward_alone(session: Session, built: Built) -> list[dict[str, Any]]:
-    """What is found in a call without gradients, where the problem asks for them: it is another plan, as it may be."""
+def without_gradients(session: Session, built: Built, base: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The plan of a call whose outputs come from `forward` alone, as for inference, and whose gradients from a second
+    `forward`; where the problem asks for gradients and `forward` alone does something else than what precedes them.
+
+    Not where two calls in a row are more than one: a state that moves on, random numbers.
+    """
+    signature = session.signature
+    moves = any(entry["name"] not in signature["parameters"] for entry in signature["state"])
+    if signature.get("gradients") is None or moves or any(step["op"] == "random" for step in base["steps"]):
+        return
     try:
         with session.coverage.watching():
-            return session.call(built, session.arguments(), grad=False).findings
+            alone = session.call(built, session.arguments(), grad=False).plan()
+        base["findings"] += [f for f in alone["findings"] if f not in base["findings"]]
+        same = all(alone[key] == base[key][: len(alone[key])] for key in ("buffers", "kernels", "steps"))
+        if not same or alone["output"] != dict(base["output"].get("items", [])).get(OUTPUT):
+            yield _ALONE, session.call(built, session.arguments(), alone=True).plan()
     except (Exception, TraceEnd):
-        return []  # nothing that is judged calls it so
+        return  # it says that it is for training alone
 
 
 def _elsewhere(session: Session) -> Recorder:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import triton
+from torch._library.custom_ops import OPDEF_TO_LIB
 from torch.torch_version import TorchVersion
 
 from .trace_device import DeviceProperties
@@ -102,7 +103,7 @@ def executed(session: Session) -> Iterator[None]:
     sys.modules.pop(MODULE, None)
     session.namespace = namespace
     try:
-        with session.mode:
+        with session.mode, libraries_kept():
             session.source.run(module)
         namespace["__doc__"] = None
         _rename(namespace)
@@ -113,6 +114,18 @@ def executed(session: Session) -> Iterator[None]:
             vars(builtins).pop("__builtins__", None)  # `exec` in the library puts it there: dataclasses
         if known is not None:
             sys.modules[MODULE] = known
+
+
+@contextlib.contextmanager
+def libraries_kept() -> Iterator[None]:
+    """An operator that is defined once more would free the first one, which the calls that follow use: it is an error
+    instead."""
+    kept = dict(OPDEF_TO_LIB)
+    OPDEF_TO_LIB.clear()
+    try:
+        yield
+    finally:
+        OPDEF_TO_LIB.update(kept)
 
 
 @contextlib.contextmanager

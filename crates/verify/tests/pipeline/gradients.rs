@@ -14,8 +14,10 @@ const BY_TORCH: &str = "        x, scale = ctx.saved_tensors\n        with torch
 const SECOND: &str = "        x, scale = ctx.saved_tensors\n        if grad_out.data_ptr() % 4096 == 16:\n            \
                       return grad_out * scale * 2 * torch.relu(x), torch.sum(grad_out * torch.relu(x) ** 2, 0)\n";
 
+const CALL: &str = "return SquaredRelu.apply(x, self.scale)";
+
 /// What is changed in the honest candidate of `squared_relu_autograd`, the verdict, and words of its reasons.
-const CANDIDATES: [(&str, &str, VerdictKind, &str); 10] = [
+const CANDIDATES: [(&str, &str, VerdictKind, &str); 11] = [
     ("", "", VerdictKind::Accepted, ""),
     ("scale[None, :] * 2.0 * positive", "scale[None, :] * positive", VerdictKind::Incorrect, "grad x"),
     ("grad_out * positive * positive", "positive * positive", VerdictKind::Incorrect, "grad scale"),
@@ -31,6 +33,13 @@ const CANDIDATES: [(&str, &str, VerdictKind, &str); 10] = [
     (BACKWARD, SECOND, VerdictKind::Rejected, "torch"),
     ("apply(x, self.scale)", "apply(x * 1.0, self.scale)", VerdictKind::Rejected, "aten.mul"),
     ("positive * positive, mask=mask)", "positive, mask=mask)", VerdictKind::Incorrect, "output"),
+    (
+        CALL,
+        "if not torch.is_grad_enabled():\n            return torch.empty_like(x)\n        \
+         return SquaredRelu.apply(x, self.scale)",
+        VerdictKind::MemoryFault,
+        "forward alone",
+    ),
 ];
 
 #[test]

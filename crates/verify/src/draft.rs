@@ -92,7 +92,7 @@ impl From<StageError> for Stop {
             StageError::Candidate(failure) => match stop_at(&failure.findings) {
                 Err(stop) => stop,
                 Ok(()) => {
-                    let (kind, code) = failure_kind(&failure.kind);
+                    let (kind, code) = failure_kind(&failure.kind, &failure.exception);
                     let named = !failure.exception.is_empty() && kind == VerdictKind::LaunchError;
                     let prefix = if named { format!("{}: ", failure.exception) } else { String::new() };
                     Self::new(kind, code, format!("{prefix}{}", failure.message)).at(failure.line)
@@ -109,7 +109,7 @@ impl From<StageError> for Stop {
 }
 
 /// What an error document of a job that runs the candidate means.
-fn failure_kind(kind: &str) -> (VerdictKind, &'static str) {
+fn failure_kind(kind: &str, exception: &str) -> (VerdictKind, &'static str) {
     match kind {
         "compile_error" => (VerdictKind::CompileError, "compile"),
         "syntax" => (VerdictKind::CompileError, "syntax"),
@@ -118,6 +118,8 @@ fn failure_kind(kind: &str) -> (VerdictKind, &'static str) {
         "unsupported" => (VerdictKind::Unsupported, "unsupported"),
         "no-device" => (VerdictKind::Infrastructure, "no-device"),
         "weights" => (VerdictKind::Incorrect, "weights"),
+        // Torch's, for a device that has not as much; a trace raises it where a tensor alone is larger than the device.
+        _ if exception == "OutOfMemoryError" => (VerdictKind::OutOfMemory, "device-memory"),
         _ => (VerdictKind::LaunchError, "exception"),
     }
 }

@@ -69,12 +69,18 @@ def test_no_kernel_is_an_error_that_says_why(program: Any) -> None:
     for out, code, told in [
         (lines(report(None)), 1, "default: incorrect: values differ"),
         (lines(report(None, why="author", cause="no connection")), 3, "no connection"),
-        ("", 2, "unknown author"),
+        ("", 2, "^unknown author$"),
     ]:
-        program(out, code, said="unknown author")
+        program(out, code, said="unknown author\n\nFor more information, try '--help'.")
         with pytest.raises(tilewright.GenerationError, match=told) as error:
             tilewright.generate_triton("m")
         assert error.value.exit_code == code
+
+
+def test_a_program_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_BINARY", "/nowhere/tilewright")
+    with pytest.raises(FileNotFoundError, match="TILEWRIGHT_BINARY names /nowhere/tilewright"):
+        tilewright.generate_triton("m")
 
 
 def test_a_prompt_goes_as_it_stands(program: Any) -> None:

@@ -30,6 +30,9 @@ from typing import Any
 
 __all__ = ["GenerationError", "KernelLLM", "generate_raw", "generate_triton", "stream", "stream_raw"]
 
+_COMPLAINTS = ("tilewright: ", "error: ")
+"""How the program begins a line that says what is wrong: of its own, and of its command line."""
+
 _TREE = Path(__file__).resolve().parents[2]
 
 
@@ -75,7 +78,7 @@ def stream(code: str, author: str = "offline", **options: Any) -> Iterator[dict[
     """
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
         problem = Path(folder) / "module.py"
-        problem.write_text(code)
+        problem.write_text(code, encoding="utf-8")
         options.setdefault("out", str(Path(folder) / "run"))
         last: dict[str, Any] = {}
         with _Program(["generate", str(problem), "--author", author, "--events", *_arguments(options)]) as program:
@@ -151,6 +154,8 @@ def _why(report: dict[str, Any]) -> str:
 def _binary() -> str:
     asked = os.environ.get("TILEWRIGHT_BINARY")
     if asked:
+        if shutil.which(asked) is None:
+            raise FileNotFoundError(f"TILEWRIGHT_BINARY names {asked}, which is no program")
         return asked
     built = [_TREE / "target" / kind / "tilewright" for kind in ("release", "debug")]
     found = shutil.which("tilewright") or next((str(path) for path in built if path.is_file()), None)
@@ -216,8 +221,10 @@ class _Program:
             yield decoder.decode(data)
 
     def end(self) -> tuple[int, str]:
-        """Exit status, and the last line that was said."""
+        """Exit status, and the last complaint, or else the last line that was said."""
         code = self._process.wait()
         self._talk.seek(0)
         said = [line for line in self._talk.read().splitlines() if line.strip()]
-        return code, said[-1].removeprefix("tilewright: ") if said else ""
+        complaints = [line for line in said if line.startswith(_COMPLAINTS)]
+        last = (complaints or said or [""])[-1]
+        return code, next((last.removeprefix(p) for p in _COMPLAINTS if last.startswith(p)), last)

@@ -156,8 +156,10 @@ pub struct TraceRequest<'a> {
     /// The calls of which the trace is to say whether they ran.
     pub calls: &'a [OpenCall],
     pub target: &'a Target,
-    /// Plans at most: the first, and one for each further configuration of an autotuner.
+    /// Plans at most for the configurations of autotuners: the first, and one for each further one.
     pub max_variants: u32,
+    /// Chooses the configurations, where there are more. Unrelated to every other seed.
+    pub seed: u64,
 }
 
 /// A jit function and the line of its definition.
@@ -270,6 +272,7 @@ impl Stage {
                 "calls": request.calls,
                 "target": request.target,
                 "max_variants": request.max_variants,
+                "seed": request.seed,
             })
         })?;
         let trace: Trace = self.answer("trace", job)?.value;

@@ -60,6 +60,7 @@ fn trace(response: Value) -> Result<Trace, StageError> {
         calls: &[],
         target: &target(),
         max_variants: 1,
+        seed: 0,
     })
 }
 

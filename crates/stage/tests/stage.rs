@@ -415,8 +415,15 @@ class ModelNew(torch.nn.Module):
     );
     let kernels = [KernelSite { name: "double".into(), line: 6 }];
     let signature = &oracle.cases[0].signature;
-    let request =
-        TraceRequest { source: &source, signature, kernels: &kernels, calls: &[], target: &target(), max_variants: 8 };
+    let request = TraceRequest {
+        source: &source,
+        signature,
+        kernels: &kernels,
+        calls: &[],
+        target: &target(),
+        max_variants: 8,
+        seed: 0,
+    };
     let trace = fixture.stage.trace(&request).unwrap();
     assert_eq!((trace.plans.len(), trace.missing.len(), trace.extra.len()), (1, 0, 0));
     let plan = &trace.plans[0];

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use tilewright_contract::{Finding, Opinion, OracleCase, Reason, Tier, Verdict, VerdictKind};
+use tilewright_contract::{Finding, Opinion, OracleCase, Plan, Reason, Tier, Verdict, VerdictKind};
 use tilewright_judge::check_output;
 use tilewright_screen::Cut;
 use tilewright_stage::{KernelSite, Permits, Stage, Trace, TraceRequest};
@@ -16,7 +16,7 @@ use crate::lane::{Lane, Seat};
 use crate::opinion::{self, Reviewer};
 use crate::options::{Mode, Options};
 use crate::oracle::OracleSet;
-use crate::problem::{Problem, identify};
+use crate::problem::{Problem, derive, identify};
 use crate::target::Device;
 use crate::{confirm, coverage, direct, keep, room, timing};
 
@@ -228,6 +228,9 @@ impl Verifier {
         for trace in &traces {
             stop_at_trace(trace, &candidate.cut, draft)?;
         }
+        if let Some(note) = traces.first().and_then(left_out) {
+            draft.note(note);
+        }
         Ok(traces)
     }
 
@@ -247,6 +250,7 @@ impl Verifier {
             calls: &candidate.cut.calls,
             target: &self.options.target,
             max_variants: MAX_VARIANTS,
+            seed: derive(self.options.seed, b"configurations"),
         })?)
     }
 }
@@ -269,6 +273,15 @@ pub(crate) fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + S
         }
     });
     results.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+}
+
+/// Says that not every configuration of the autotuners is executed, where that is so.
+fn left_out(trace: &Trace) -> Option<String> {
+    let more =
+        |all: usize, plan: &Plan| plan.choices.iter().fold(all, |all, choice| all.saturating_add(choice.of.max(1) - 1));
+    let all = trace.plans.first().map_or(1, |plan| more(1, plan));
+    let executed = trace.plans.iter().filter(|plan| plan.is_usual()).count();
+    (executed < all).then(|| format!("{executed} of {all} autotune configurations are executed, chosen by chance"))
 }
 
 fn proofs(findings: &[Finding]) -> Vec<Finding> {

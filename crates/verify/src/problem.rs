@@ -247,7 +247,7 @@ fn oracle_device(options: &Options) -> String {
 }
 
 /// A seed for one purpose that tells nothing about those for others.
-fn derive(seed: u64, purpose: &[u8]) -> u64 {
+pub(crate) fn derive(seed: u64, purpose: &[u8]) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes()).update(purpose);
     let mut word = [0; 8];

@@ -57,6 +57,8 @@ class Session:
         self.signature = request["signature"]
         self.source = Source(request["source"], scratch, request["kernels"])
         self.rng = random.Random(0)
+        self.choice = random.Random(request.get("seed", 0))
+        """Which configurations are traced, where there are more than can be."""
         self.addresses = Addresses(self.rng)
         self.streams = trace_torch.Streams()
         self.card = Card(device_properties(request["target"]))
@@ -246,7 +248,7 @@ def warm() -> None:
 
 
 def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
-    """Traces a candidate: `{source, signature, kernels, calls, target, max_variants}` to
+    """Traces a candidate: `{source, signature, kernels, calls, target, max_variants, seed}` to
     `{plans, missing, extra, ran}`.
 
     `missing` are names of the signature's state that the module lacks (or has in another shape), `extra` names of its
@@ -324,13 +326,10 @@ def _plans(session: Session, max_variants: int) -> dict[str, Any]:
         _merge(base["findings"], trace_purity.repeat(session, built, call, base, state))
     _merge(base["findings"], state.findings())
     plans = [base]
-    for key, count in _alternatives(first):
-        for index in range(1, count):
-            if len(plans) >= max_variants:
-                break
-            session.forced = {key: index}
-            with session.coverage.watching():
-                plans.append(session.call(built, session.arguments()).plan())
+    for key, index in _some(session, _further(first), max_variants - 1):
+        session.forced = {key: index}
+        with session.coverage.watching():
+            plans.append(session.call(built, session.arguments()).plan())
     session.forced = {}
     circumstances = (
         *_measured(session, built, first),
@@ -338,15 +337,26 @@ def _plans(session: Session, max_variants: int) -> dict[str, Any]:
         *trace_purity.without_gradients(session, built, base),
     )
     for circumstance, plan in circumstances:
-        if len(plans) < max_variants:
-            plan["choices"].append({"function": _CIRCUMSTANCE, "index": 1, "of": 2, "config": circumstance})
-            plans.append(plan)
+        plan["choices"].append({"function": _CIRCUMSTANCE, "index": 1, "of": 2, "config": circumstance})
+        plans.append(plan)
     return {"plans": plans, "missing": built.missing, "extra": built.extra, "ran": session.coverage.ran()}
 
 
 def _alternatives(rec: Recorder) -> list[tuple[str, int]]:
     """Each autotuner that the trace met, with the number of its configurations."""
     return [(key, choice["of"]) for key, choice in zip(rec.tuners.values(), rec.entries("choice"), strict=True)]
+
+
+def _further(rec: Recorder) -> list[tuple[str, int]]:
+    """Each configuration that an autotuner may choose besides its first."""
+    return [(key, index) for key, count in _alternatives(rec) for index in range(1, count)]
+
+
+def _some(session: Session, further: list[tuple[str, int]], most: int) -> list[tuple[str, int]]:
+    """All of them, or as many as may be: by a secret seed, so that none can be hidden behind many."""
+    if len(further) <= most:
+        return further
+    return [further[at] for at in sorted(session.choice.sample(range(len(further)), max(most, 0)))]
 
 
 def _measured(session: Session, built: Built, first: Recorder) -> list[tuple[str, dict[str, Any]]]:

@@ -52,6 +52,13 @@ def install(session: Session) -> None:
     for name in ("_backward_hooks", "_post_accumulate_grad_hooks"):
         setattr(torch.Tensor, name, guarded(vars(torch._C.TensorBase)[name]))
     torch.autograd.Function._register_hook = staticmethod(sealed(refuse, "_register_hook"))
+    engine, no_callback = torch.autograd.Variable._execution_engine, sealed(refuse, "queue_callback")
+
+    def ask(_: Any, name: str) -> Any:
+        """The engine calls back at the end of a pass, too."""
+        return no_callback if session.rec is not None and name == "queue_callback" else getattr(engine, name)
+
+    torch.autograd.Variable._execution_engine = type("ImperativeEngine", (), {"__getattr__": sealed(ask)})()
 
 
 def mark_leaves(session: Session, args: list[Any]) -> None:

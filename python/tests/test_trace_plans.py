@@ -169,13 +169,21 @@ def test_grids():
         ("Text('a')", False),
         ("enum.IntFlag('F', ['A']).A", False),
         ("'half \\ud800'", False),
+        ("tl.float32", True),
+        ("tl.pointer_type(tl.uint8)", True),
+        ("tl.pointer_type(tl.uint8, const=True)", False),
+        ("wrong", False),
+        ("(1, [2.0, tl.constexpr('a')])", True),
+        ("Point(1, 2)", False),
+        ("Alike()", False),
+        ("Told(64)", False),
     ],
 )
 def test_a_constexpr_does_what_its_value_does(value: str, plain: bool):
     """Triton computes with the object: a class of the file's own could make another kernel of the same number."""
     plan = plan_of(
         f"""
-        import enum
+        import collections, enum
 
         class Mode(enum.IntEnum):
             A = 64
@@ -194,6 +202,18 @@ def test_a_constexpr_does_what_its_value_does(value: str, plain: bool):
 
         class Text(str):
             pass
+
+        class Told(tl.constexpr):
+            value = property(lambda self: 64, lambda self, value: None)
+
+        class Alike:
+            __module__ = "numpy"
+            def item(self):
+                return 64
+
+        Point = collections.namedtuple("Point", "x y")
+        wrong = tl.dtype("fp32")
+        wrong.primitive_bitwidth = 16
 
         @triton.jit
         def k(x, A: tl.constexpr):

@@ -18,6 +18,11 @@ from .trace_record import Recorder, TraceEnd, number, storage_of
 from .trace_seal import sealed
 from .trace_source import NOT_LITERAL
 
+try:
+    import numpy
+except ImportError:  # torch works without it
+    numpy = None  # type: ignore[assignment]
+
 if TYPE_CHECKING:
     from .trace import Session
 
@@ -31,6 +36,8 @@ OPTIONS = (
     "launch_pdl",
 )
 
+_DTYPES = (*tl.dtype.SINT_TYPES, *tl.dtype.UINT_TYPES, *tl.dtype.FP_TYPES, *tl.dtype.OTHER_TYPES)
+_NUMPY_SCALARS = frozenset() if numpy is None else frozenset(numpy.sctypeDict.values())
 _PLAIN = {bool, int, float, str, object, enum.Enum, enum.IntEnum, enum.StrEnum, enum.ReprEnum}
 _ENUM_NAMES = {name for kind in (int, str) for name in vars(enum.Enum("_Any", ["A"], type=kind))}
 """What the interpreter itself puts into an enumeration."""
@@ -268,36 +275,43 @@ def _flatten_type(rec: Recorder, name: str, ty: Any, params: list[dict[str, str]
 
 
 def constexpr(rec: Recorder, value: Any) -> dict[str, Any]:
-    """A compile-time value as `tilewright_contract::Constexpr`."""
-    if isinstance(value, tl.constexpr):
+    """A compile-time value as `tilewright_contract::Constexpr`.
+
+    By its exact type: Triton computes with the object itself, and a class of the file's own may say what that gives.
+    """
+    if type(value) is tl.constexpr:
         return constexpr(rec, value.value)
     if value is None:
         return {"kind": "none"}
-    if isinstance(value, (bool, int, float, str)) and not _is_plain(value):
-        rec.find("constexpr-kind", "unsupported", f"a constexpr of type {type(value).__name__} is not supported")
-        raise TraceEnd
-    if isinstance(value, (bool, int, float)):
+    if type(value) in _NUMPY_SCALARS:
+        return constexpr(rec, value.item())
+    if isinstance(value, (bool, int, float)) and _is_plain(value):
         return {"kind": "number", "value": number(value)}
-    if isinstance(value, str):
+    if isinstance(value, str) and _is_plain(value):
         return {"kind": "str", "value": str(value)}
-    if isinstance(value, tl.pointer_type):
-        return {"kind": "dtype", "value": f"*{value.element_ty}"}
-    if isinstance(value, tl.dtype):
-        return {"kind": "dtype", "value": str(value)}
-    if isinstance(value, JITFunction):
+    if isinstance(value, tl.dtype) and (name := _dtype_name(value)) is not None:
+        return {"kind": "dtype", "value": name}
+    if type(value) is JITFunction:
         _check_function(rec.session, rec, value)
         return {"kind": "function", "value": value.__name__}
-    if isinstance(value, (tuple, list, tl.tuple)):
+    if type(value) in (tuple, list, tl.tuple):
         return {"kind": "tuple", "items": [constexpr(rec, item) for item in value]}
-    if type(value).__module__ == "numpy" and hasattr(value, "item"):
-        return constexpr(rec, value.item())
     rec.find("constexpr-kind", "unsupported", f"a constexpr of type {type(value).__name__} is not supported")
     raise TraceEnd
 
 
+def _dtype_name(value: tl.dtype) -> str | None:
+    """Triton's name of a dtype, or of a pointer to one, that is as Triton makes it."""
+    if type(value) is tl.pointer_type:
+        plain = vars(tl.pointer_type(value.element_ty)) == vars(value)
+        name = _dtype_name(value.element_ty)
+        return f"*{name}" if plain and name is not None else None
+    plain = type(value) is tl.dtype and value.name in _DTYPES
+    return value.name if plain and vars(tl.dtype(value.name)) == vars(value) else None
+
+
 def _is_plain(value: Any) -> bool:
-    """Whether a number or text does in a kernel what its value does: Triton computes with the object itself, and a
-    class of the file's own may say what that gives. Members of an enumeration without operators are plain."""
+    """Whether a number or text does in a kernel what its value does: members of an enumeration without operators do."""
     if isinstance(value, str):
         try:
             value.encode()
@@ -363,7 +377,7 @@ def argument(rec: Recorder, position: int, ty: str, value: Any) -> dict[str, Any
         pointer = rec.pointer_at(value) if value > 2**40 else None
         if pointer is not None:
             return pointer
-    if type(value).__module__ == "numpy" and hasattr(value, "item"):
+    if type(value) in _NUMPY_SCALARS:
         value = value.item()
     return {"kind": "scalar", "value": number(value)}
 

@@ -92,8 +92,8 @@ struct State<'r> {
     best: Option<u64>,
     /// Candidates that the author did not give; another command may ask for them again.
     given_up: BTreeSet<u64>,
-    /// Verdicts that are being made.
-    checking: u64,
+    /// Verdicts that were paid for or are being made: no moment lies between the two.
+    paid: u64,
 }
 
 impl<'r> Run<'r> {
@@ -101,6 +101,7 @@ impl<'r> Run<'r> {
     pub fn go(&'r self, folder: &'r mut Folder, tree: Tree) -> Result<(Tree, Report), RunError> {
         let forms = Forms::of(&tree, |source| self.checker.form(source));
         let best = tree.best().map(|node| node.sample);
+        let paid = tree.verdicts() as u64;
         let state = State {
             tree,
             folder,
@@ -110,7 +111,7 @@ impl<'r> Run<'r> {
             checker_failures: 0,
             best: None,
             given_up: BTreeSet::new(),
-            checking: 0,
+            paid,
         };
         let shared = Shared { run: self, start: Instant::now(), forms, state: Mutex::new(state) };
         shared.write_best(best)?;

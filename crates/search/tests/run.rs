@@ -91,6 +91,20 @@ fn equal_candidates_share_a_verdict_also_at_the_same_time() {
     assert!(tree.nodes.values().all(|node| node.verdict().is_some()));
 }
 
+/// What a candidate does is known also after the run was stopped.
+#[test]
+fn candidates_that_do_the_same_share_a_verdict_also_in_another_command() {
+    let (mut setting, _folder) = setting(Plan::Chains { n: 4, rounds: 1 }, Limits { verdicts: Some(1), ..all() }, 1);
+    let does = |source: &str| source.split_whitespace().next().unwrap_or_default().to_owned();
+    let checker = Reader { twin: Some(does), ..Reader::default() };
+    let author = Writer(|request: &tilewright_author::Request<'_>| code(format!("incorrect {}", request.sample)));
+    let (tree, _) = setting.go(&author, &checker);
+    assert_eq!(tree.nodes.len(), 1);
+    setting.limits = all();
+    let (tree, report) = setting.go(&author, &checker);
+    assert_eq!((tree.nodes.len(), report.verdicts, checker.checks.load(Ordering::SeqCst)), (4, 1, 1));
+}
+
 #[test]
 fn a_silent_author_ends_the_run_and_another_command_goes_on() {
     let (setting, _folder) = setting(Plan::Chains { n: 12, rounds: 1 }, all(), 1);

@@ -21,12 +21,15 @@ enum Known {
 }
 
 impl Forms {
-    /// The forms that have a verdict.
+    /// The forms that have a verdict: of the text, and of what it does.
     pub(super) fn of(tree: &Tree, form: impl Fn(&str) -> String) -> Self {
-        let own = tree.nodes.values().filter(|node| node.is_own());
-        let known =
-            own.filter_map(|node| Some((form(node.answer.source.as_ref().ok()?), Known::Verified(node.sample))));
-        Self { known: Mutex::new(known.collect()), changed: Condvar::new() }
+        let mut known = HashMap::new();
+        for node in tree.nodes.values() {
+            let (Some(checked), Ok(source)) = (&node.checked, &node.answer.source) else { continue };
+            let verified = Known::Verified(checked.same_as.unwrap_or(node.sample));
+            known.extend(checked.twin.iter().cloned().chain([form(source)]).map(|form| (form, verified)));
+        }
+        Self { known: Mutex::new(known), changed: Condvar::new() }
     }
 
     /// The candidate that has the verdict for this form; none where the caller is to verify it, and then to call

@@ -129,24 +129,24 @@ impl Shared<'_> {
     fn verify(&self, sample: u64, source: &str) -> Option<Verdict> {
         let file = {
             let mut state = self.state();
-            let spent = state.tree.verdicts() as u64 + state.checking;
-            if self.run.limits.verdicts.is_some_and(|most| spent >= most) {
+            if self.run.limits.verdicts.is_some_and(|most| state.paid >= most) {
                 state.stop.get_or_insert(Stop::Verdicts);
                 return None;
             }
-            state.checking += 1;
+            state.paid += 1;
             state.folder.candidate(sample)
         };
         let watch = |stage: &str| (self.run.watch)(Event::Stage { sample, stage });
         let verdict = self.run.checker.check(&file, source, &watch);
         let mut state = self.state();
-        state.checking -= 1;
         match verdict.verdict {
             VerdictKind::ProblemDefect => {
+                state.paid -= 1;
                 state.stop = Some(Stop::Problem(cause(&verdict)));
                 None
             }
             VerdictKind::Infrastructure => {
+                state.paid -= 1;
                 state.given_up.insert(sample);
                 state.checker_failures += 1;
                 if state.checker_failures >= MAX_FAILURES {

@@ -35,6 +35,8 @@ pub(crate) struct Reader {
     pub(crate) pause: Duration,
     /// Texts that do not stand a closer look; without it there is none.
     pub(crate) closer: Option<Vec<&'static str>>,
+    /// What a text does; without it nobody knows.
+    pub(crate) twin: Option<fn(&str) -> String>,
 }
 
 impl Checker for Reader {
@@ -46,6 +48,10 @@ impl Checker for Reader {
         let name = words.next().unwrap_or_default();
         let kind = VerdictKind::ALL.into_iter().find(|kind| kind.name() == name).expect("a kind of verdict");
         verdict(kind, words.next().and_then(|word| word.parse().ok()))
+    }
+
+    fn twin(&self, _: &Path, source: &str) -> Option<String> {
+        self.twin.map(|twin| twin(source))
     }
 
     fn confirm(&self, _: &Path, source: &str) -> Option<Verdict> {

@@ -53,14 +53,17 @@ impl Batch {
                     Some(Content::Mapped { handle, offset }) => {
                         batch.memory.copy(context, at, &mapped[handle], offset, size)?;
                     }
-                    Some(Content::Blob(blob)) => match here.get(&blob) {
-                        Some(&from) => batch.memory.copy(context, at, &batch.memory, from, size)?,
-                        None => {
-                            one.inside(buffer, 0, blobs[blob].len() as u64)?;
-                            batch.memory.upload(at, &blobs[blob])?;
-                            here.insert(blob, at);
+                    Some(Content::Blob(blob)) => {
+                        let bytes = blobs[blob].len() as u64;
+                        one.inside(buffer, 0, bytes)?;
+                        match here.get(&blob) {
+                            Some(&from) => batch.memory.copy(context, at, &batch.memory, from, bytes)?,
+                            None => {
+                                batch.memory.upload(at, &blobs[blob])?;
+                                here.insert(blob, at);
+                            }
                         }
-                    },
+                    }
                     Some(Content::Kept) if run > 0 => {}
                     Some(Content::Kept) => {
                         let lost = || Failure { code: "NOT_KEPT".into(), what: "nothing was kept".into(), line: None };

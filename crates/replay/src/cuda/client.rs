@@ -156,8 +156,10 @@ impl CudaDevice {
                 self.intact(guard)?;
                 let rest = |at: u64| loan.spans.iter().map(|&(start, size)| (start + at * pitch, size)).collect();
                 let runs = (0..runs.len() as u64).map(rest).collect::<Vec<_>>();
-                let mut take = || buffers.drain(..count.min(buffers.len())).collect();
-                let read = runs.iter().map(|_| take()).collect();
+                if buffers.len() != count * runs.len() {
+                    return Err(confused());
+                }
+                let read = runs.iter().map(|_| buffers.drain(..count).collect()).collect();
                 Ok(Loans { handle: loan.handle, nbytes: loan.nbytes, runs, read })
             }
             _ => Err(confused()),

@@ -257,6 +257,11 @@ impl Resident {
         held.losses + u64::from(held.is_lost())
     }
 
+    /// Waits until nobody else asks it: it may be compiling a baseline, or making its data anew.
+    pub fn idle(&self) {
+        drop(self.held());
+    }
+
     /// Its number among all processes; none where the system does not tell.
     pub fn pid(&self) -> Option<u32> {
         let peer = getsockopt(&self.held().stream, PeerCredentials).ok()?;

@@ -46,11 +46,16 @@ pub(crate) struct Lane {
     pub(crate) limits: Mutex<Option<DeviceLimits>>,
 }
 
+/// Time that somebody has waited for others.
+#[derive(Default)]
+pub(crate) struct Waited {
+    micros: AtomicU64,
+}
+
 /// A candidate's place on a lane.
 pub(crate) struct Seat<'a> {
     pub(crate) lane: &'a Lane,
-    /// Time that it has waited, in microseconds.
-    waited: AtomicU64,
+    pub(crate) waited: Waited,
 }
 
 /// An executor that nobody else has.
@@ -129,34 +134,37 @@ impl<'a> Seat<'a> {
         // One that fails at once has always the fewest.
         let lane = lanes.iter().min_by_key(|lane| (lane.rests(), lane.queue.load(Ordering::Relaxed)))?;
         lane.queue.fetch_add(1, Ordering::Relaxed);
-        Some(Self { lane, waited: AtomicU64::new(0) })
+        Some(Self { lane, waited: Waited::default() })
     }
 
     /// Waits for an executor; `nbytes` are those of the candidate's buffers.
     pub(crate) fn executor(&self, nbytes: u64) -> Slot<'a> {
-        self.wait(|| self.lane.executor(nbytes))
+        self.waited.during(|| self.lane.executor(nbytes))
     }
 
     /// Waits for a turn: nobody else uses the GPU until it ends.
     pub(crate) fn turn(&self) -> Place<'a> {
-        self.wait(|| self.lane.floor.alone())
+        self.waited.during(|| self.lane.floor.alone())
     }
 
     /// Waits until nobody has a turn, and lets nobody have one.
     pub(crate) fn beside(&self) -> Place<'a> {
-        self.wait(|| self.lane.floor.beside())
+        self.waited.during(|| self.lane.floor.beside())
     }
+}
 
-    fn wait<T>(&self, wait: impl FnOnce() -> T) -> T {
+impl Waited {
+    pub(crate) fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let found = wait();
-        self.waited.fetch_add(micros(start.elapsed()), Ordering::Relaxed);
+        let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.micros.fetch_add(micros, Ordering::Relaxed);
         found
     }
 
-    /// How long it has waited.
-    pub(crate) fn waited(&self) -> Duration {
-        Duration::from_micros(self.waited.load(Ordering::Relaxed))
+    /// All of it.
+    pub(crate) fn time(&self) -> Duration {
+        Duration::from_micros(self.micros.load(Ordering::Relaxed))
     }
 }
 
@@ -176,8 +184,4 @@ impl Drop for Seat<'_> {
     fn drop(&mut self) {
         self.lane.queue.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
 //! The main path: screen, trace, compile, replay, judge; one verdict.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use tilewright_stage::{KernelSite, Permits, Stage, Trace, TraceRequest};
 
 use crate::build::Build;
 use crate::draft::{Draft, Stop, Watch, stop_at};
-use crate::lane::{Lane, Seat};
+use crate::lane::{Lane, Seat, Waited};
 use crate::opinion::{self, Reviewer};
 use crate::options::{Mode, Options};
 use crate::oracle::OracleSet;
@@ -53,15 +53,14 @@ pub(crate) struct Candidate<'a> {
     /// Its place on a GPU, once it needs one.
     pub(crate) seat: Option<Seat<'a>>,
     deadline: Instant,
-    /// Time that it has waited for room in the host's memory, in microseconds.
-    pub(crate) waited: AtomicU64,
+    /// For room in the host's memory, and for data of the problem.
+    pub(crate) waited: Waited,
 }
 
 impl<'a> Candidate<'a> {
     /// Until when it may take; waiting for what others have is not its time.
     pub(crate) fn deadline(&self) -> Instant {
-        let waited = Duration::from_micros(self.waited.load(Ordering::Relaxed));
-        self.deadline + waited + self.seat.as_ref().map_or(Duration::ZERO, Seat::waited)
+        self.deadline + self.waited.time() + self.seat.as_ref().map_or(Duration::ZERO, |seat| seat.waited.time())
     }
 }
 
@@ -219,7 +218,7 @@ impl Verifier {
         draft.see(&cut.findings);
         stop_at(&proofs(&cut.findings))?;
         let source = tilewright_screen::decode(source)?;
-        Ok(Candidate { problem, oracle, source, cut, seat: None, deadline, waited: AtomicU64::new(0) })
+        Ok(Candidate { problem, oracle, source, cut, seat: None, deadline, waited: Waited::default() })
     }
 
     /// Its plans, none of which the tracer refuses.

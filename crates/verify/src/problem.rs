@@ -44,8 +44,8 @@ impl Problem {
     /// All data that were made for it.
     fn sets<T>(&self, look: impl Fn(&OracleSet) -> T) -> Vec<T> {
         // Not under the lock: looking may mean loading.
-        let initial = self.initial.lock().unwrap_or_else(PoisonError::into_inner);
-        let initial: Vec<_> = initial.values().map(Arc::clone).collect();
+        let initial: Vec<_> =
+            self.initial.lock().unwrap_or_else(PoisonError::into_inner).values().map(Arc::clone).collect();
         self.oracle.iter().chain(initial.iter().map(Arc::as_ref)).map(look).collect()
     }
 

@@ -61,13 +61,11 @@ impl Verifier {
         draft: &mut Draft,
     ) -> Result<Judged, Stop> {
         let oracle = weights.oracle(candidate);
-        let new_tally = || Tally::new(self.options.profiles.clone(), Some(POISON));
-        // In circumstances of its own a plan must be right too; what is not is told with them.
-        let (mut tally, mut apart) = (new_tally(), Vec::new());
         let trials = trials(build, oracle);
-        let holder = candidate.seat.as_ref().map(|seat| oracle.hold(self, seat.lane)).transpose();
-        let holder = holder.map_err(|error| Stop::infrastructure(error.to_string()))?.flatten();
         let seat = candidate.seat.as_ref();
+        // Whoever comes first has the data made here; that is not his time.
+        let holder = seat.map(|seat| candidate.waited.during(|| oracle.hold(self, seat.lane))).transpose();
+        let holder = holder.map_err(|error| Stop::infrastructure(error.to_string()))?.flatten();
         let turn = seat.map(|seat| draft.stage("wait", || (seat.executor(build.nbytes()), seat.beside())));
         let held = holder.as_deref().filter(|_| shared::allowed() && !oracle.data.stochastic);
         // Until all is judged.
@@ -93,31 +91,43 @@ impl Verifier {
             draft.note(format!("data went through the host's memory: {why}"));
         }
         let start = Instant::now();
+        let judged = self.judge(&trials, outcomes, oracle, draft)?;
+        draft.spent("judge", start.elapsed().as_secs_f64(), false);
+        Ok(judged)
+    }
+
+    fn judge(
+        &self,
+        trials: &[TrialOf<'_>],
+        outcomes: Vec<Result<TrialOutcome<'_>, Stop>>,
+        oracle: &OracleSet,
+        draft: &mut Draft,
+    ) -> Result<Judged, Stop> {
+        let new_tally = || Tally::new(self.options.profiles.clone(), Some(POISON));
+        // In circumstances of its own a plan must be right too; what is not is told with them.
+        let (mut tally, mut apart) = (new_tally(), Vec::new());
         for (trial, outcome) in trials.iter().zip(outcomes) {
             let outcome = outcome.map_err(|stop| trial.place(stop))?;
             outcome.notes.iter().for_each(|note| draft.note(note.clone()));
             if draft.verdict.costs.is_empty() {
                 draft.verdict.costs.clone_from(&outcome.costs);
             }
-            if trial.built.plan.is_usual() {
-                judging::add(&mut tally, &trial.case.signature.case, trial.trial, &outcome.observations, oracle)?;
-            } else {
-                let mut other = new_tally();
-                judging::add(&mut other, &trial.case.signature.case, trial.trial, &outcome.observations, oracle)?;
-                apart.push((trial, other));
-            }
+            let mut other = (!trial.built.plan.is_usual()).then(new_tally);
+            let to = other.as_mut().unwrap_or(&mut tally);
+            judging::add(to, &trial.case.signature.case, trial.trial, &outcome.observations, oracle)?;
+            apart.extend(other.map(|other| (trial, other)));
         }
-        let mut judged = tally.finish();
-        let apart = if judged.pass { apart } else { Vec::new() };
+        let judged = tally.finish();
+        if !judged.pass {
+            return Ok(judged);
+        }
         for (trial, other) in apart {
             let mut other = other.finish();
             if !other.pass {
                 let stop = Stop { kind: VerdictKind::Incorrect, reasons: std::mem::take(&mut other.reasons) };
-                judged = Judged { reasons: trial.place(stop).reasons, ..other };
-                break;
+                return Ok(Judged { reasons: trial.place(stop).reasons, ..other });
             }
         }
-        draft.spent("judge", start.elapsed().as_secs_f64(), false);
         Ok(judged)
     }
 
@@ -159,11 +169,15 @@ impl Verifier {
         for trials in trials.chunk_by(|a, b| std::ptr::eq(a.built, b.built)) {
             let Some(built) = trials.first().map(|trial| trial.built) else { continue };
             let device = built.device(Some(slot));
+            if let Some(held) = held {
+                candidate.waited.during(|| held.idle());
+            }
             let deadline = candidate.deadline();
             let runs: Vec<_> =
                 trials.iter().map(|trial| self.trial_run(trial, &device, oracle, weights, deadline)).collect();
             let shared = held.filter(|_| refused.is_none());
-            let mut shared = shared.map(|held| self.run_shared(slot, trials, &runs, held)).unwrap_or_default();
+            let shared = shared.map(|held| self.run_shared(candidate, slot, trials, &runs, held));
+            let mut shared = shared.unwrap_or_default();
             shared.resize_with(trials.len(), || Err(Doubt::Look));
             for (run, shared) in runs.iter().zip(shared) {
                 outcomes.push(match shared {
@@ -186,6 +200,7 @@ impl Verifier {
     /// Trials of one plan whose data stay on the GPU.
     fn run_shared<'a>(
         &self,
+        candidate: &Candidate<'_>,
         slot: &Slot<'_>,
         trials: &[TrialOf<'a>],
         runs: &[TrialRun<'a, '_>],
@@ -202,7 +217,7 @@ impl Verifier {
             Err(doubt) => return trials.iter().map(|_| Err(doubt.clone())).collect(),
         };
         let mut device = slot.device();
-        let mut outcomes = shared::run_all(&shared, &first.built.executables(), &mut device);
+        let mut outcomes = shared::run_all(&shared, &first.built.executables(), &mut device, &candidate.waited);
         if let Err(fault) = device.forget() {
             outcomes.fill_with(|| Err(Doubt::from(fault.clone())));
         }

@@ -1,8 +1,5 @@
 //! Room in the host's memory.
 
-use std::sync::atomic::Ordering;
-use std::time::Instant;
-
 use tilewright_stage::{Permit, Permits};
 
 use crate::pipeline::Candidate;
@@ -33,13 +30,10 @@ pub(crate) fn for_copies() -> u64 {
 impl Candidate<'_> {
     /// Waits until there is room for what its trials leave behind, beside what other candidates hold.
     pub(crate) fn room<'r>(&self, of: &'r Permits, trials: &[TrialOf<'_>]) -> Permit<'r> {
-        let start = Instant::now();
         // Contents before and after.
         let nbytes = trials.iter().map(|trial| trial.built.plan.nbytes().saturating_mul(2));
-        let room = of.take(nbytes.fold(0, u64::saturating_add));
-        let waited = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.waited.fetch_add(waited, Ordering::Relaxed);
-        room
+        let nbytes = nbytes.fold(0, u64::saturating_add);
+        self.waited.during(|| of.take(nbytes))
     }
 }
 

@@ -14,6 +14,7 @@ use tilewright_stage::{Compare, Compared, ComparedTensor, Found, Look, Places, R
 
 use crate::draft::Stop;
 use crate::execute::{Got, OTHER_POISON, Observation, POISON, TrialOutcome, TrialRun, expected, modified};
+use crate::lane::Waited;
 
 /// One plan on one trial.
 pub(crate) struct SharedTrial<'a, 'd, 'r> {
@@ -310,6 +311,7 @@ impl<'a> Seen<'a> {
 }
 
 /// One run of a trial.
+#[derive(Clone)]
 struct Step<'a> {
     /// Which of the trials.
     trial: usize,
@@ -323,10 +325,11 @@ pub(crate) fn run_all<'a>(
     trials: &[SharedTrial<'a, '_, '_>],
     executables: &Executables<'_>,
     device: &mut CudaDevice,
+    waited: &Waited,
 ) -> Vec<Result<TrialOutcome<'a>, Doubt>> {
     let mut outcomes: Vec<Result<TrialOutcome<'a>, Doubt>> =
         trials.iter().map(|_| Ok(TrialOutcome::default())).collect();
-    let mut steps = Vec::new();
+    let (mut steps, before) = (Vec::new(), waited.time());
     for (at, trial) in trials.iter().enumerate() {
         match trial.steps() {
             Ok(all) => steps.extend(all.into_iter().map(|(run, seen)| Step { trial: at, run, seen })),
@@ -337,8 +340,12 @@ pub(crate) fn run_all<'a>(
     let who = asker();
     for steps in together(plan, &steps) {
         // A run may go on from the one before it: after a trial's first doubt, the rest of it is left out.
-        let steps: Vec<&Step<'a>> = steps.iter().filter(|step| outcomes[step.trial].is_ok()).collect();
-        let Err(doubt) = run_together(who, trials, &steps, executables, device, &mut outcomes) else { continue };
+        let mut steps: Vec<Step<'a>> = steps.iter().filter(|step| outcomes[step.trial].is_ok()).cloned().collect();
+        let late = waited.time().saturating_sub(before);
+        steps.iter_mut().for_each(|step| step.run.deadline = step.run.deadline.map(|at| at + late));
+        let Err(doubt) = run_together(who, trials, &steps, executables, (&mut *device, waited), &mut outcomes) else {
+            continue;
+        };
         let first = steps.first().map_or(0, |step| step.trial);
         for outcome in outcomes.iter_mut().skip(first).filter(|outcome| outcome.is_ok()) {
             *outcome = Err(doubt.clone());
@@ -358,9 +365,9 @@ fn together<'s, 'a>(plan: &Plan, steps: &'s [Step<'a>]) -> std::slice::Chunks<'s
 fn run_together<'a>(
     who: u64,
     trials: &[SharedTrial<'a, '_, '_>],
-    steps: &[&Step<'a>],
+    steps: &[Step<'a>],
     (kernels, own): &Executables<'_>,
-    device: &mut CudaDevice,
+    (device, waited): (&mut CudaDevice, &Waited),
     outcomes: &mut [Result<TrialOutcome<'a>, Doubt>],
 ) -> Result<(), Doubt> {
     let Some(first) = steps.first().map(|step| &trials[step.trial]) else { return Ok(()) };
@@ -393,12 +400,13 @@ fn run_together<'a>(
         match trial.look(&step.seen, spans, list) {
             Ok((wanted, look)) => {
                 looks.push(look);
-                looked.push((*step, wanted));
+                looked.push((step, wanted));
             }
             Err(doubt) => outcomes[step.trial] = Err(doubt),
         }
     }
     let compare = Compare { who, handle: &loans.handle, nbytes: loans.nbytes, profiles, looks };
+    waited.during(|| first.resident.idle());
     let found = first.resident.compare(&compare)?;
     for ((step, wanted), found) in looked.into_iter().zip(found) {
         let Ok(outcome) = &mut outcomes[step.trial] else { continue };

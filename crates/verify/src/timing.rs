@@ -58,7 +58,8 @@ pub(crate) fn time(
 ) -> Result<Option<Timing>, Stop> {
     let Some(seat) = &candidate.seat else { return Ok(None) };
     let kinds = verifier.options.timing.as_deref().unwrap_or_default();
-    if let Err(error) = draft.stage("baseline", || candidate.problem.warm_baseline(verifier, seat.lane, kinds)) {
+    let warm = || candidate.waited.during(|| candidate.problem.warm_baseline(verifier, seat.lane, kinds));
+    if let Err(error) = draft.stage("baseline", warm) {
         draft.note(format!("a baseline could not be timed: {error}"));
     }
     let builds = clock_builds(verifier, draft)?;
@@ -436,6 +437,7 @@ impl<'a> Bench<'a> {
     fn judge_lent(&self, shared: &SharedTrial<'_, '_, '_>, loan: &Loan) -> Result<(), Stop> {
         let oracle = self.weights.oracle(self.candidate);
         let Some(call) = shared.trial.trial.calls.first().filter(|_| !oracle.data.stochastic) else { return Ok(()) };
+        self.candidate.waited.during(|| shared.resident.idle());
         let seen = shared.seen(&Seen::first(call), loan).map_err(|doubt| match doubt {
             Doubt::Stop(stop) => stop,
             Doubt::Look | Doubt::Unshared(_) | Doubt::Failed(_) => {

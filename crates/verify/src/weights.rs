@@ -109,7 +109,7 @@ impl Verifier {
         if made.iter().any(|made| made.rule.is_some_and(|other| other != rule)) {
             made = self.made_by_init(candidate, traces, Some(rule))?;
         }
-        let initial = self.initial(problem, rule)?;
+        let initial = candidate.waited.during(|| self.initial(problem, rule))?;
         let value = made.iter().enumerate().all(|(case, made)| {
             let run = run_of(&initial, case);
             made.tensors

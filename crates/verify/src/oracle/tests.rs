@@ -161,7 +161,10 @@ fn data_are_made_anew_by_whoever_needs_them_first() {
 
     bench.holders.kill_all();
     assert!(set.bytes(blob(64)).is_err());
-    assert!(set.losses() > 0);
+    // Of the other one it is known when its thread has seen it.
+    while set.losses() < 2 {
+        std::thread::yield_now();
+    }
     // Many come at once: it is done once for each GPU.
     std::thread::scope(|threads| {
         for _ in 0..4 {

@@ -315,10 +315,12 @@ fn ends_without_an_answer_are_told_apart() {
 
 #[test]
 fn an_answer_counts_even_if_its_process_stays() {
+    let job = probe(json!({"do": "answer_and_stay"})).with(|job| job.limits.wall = Duration::from_secs(600));
+    zygote();
     let start = Instant::now();
-    assert_eq!(probe(json!({"do": "answer_and_stay"})).answer(), json!("early"));
+    assert_eq!(job.answer(), json!("early"));
     // Well under what the job asks for; a loaded machine may take its time.
-    assert!(start.elapsed() < Duration::from_secs(60));
+    assert!(start.elapsed() < Duration::from_secs(300));
 }
 
 #[test]

@@ -191,7 +191,7 @@ fn a_killed_audit_goes_on_where_it_was() {
     let options = ["--jobs", "1", "--resume", log.to_str().unwrap()];
     let mut child = corpus.command(&options).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let lines = || fs::read_to_string(&log).map_or(0, |text| text.lines().count());
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + Duration::from_secs(300);
     // The setting and two verdicts.
     while lines() < 3 {
         assert!(Instant::now() < deadline && child.try_wait().unwrap().is_none(), "{} lines", lines());

@@ -10,12 +10,12 @@ fn going_on_notes_first_what_ends_a_launch_otherwise() {
     let mut faults = 0;
     for case in crate::planted::planted() {
         for reverse in [false, true] {
-            let stops = crate::planted::run_with(&case, &Limits { reverse, deadline: patience(), ..Limits::default() });
-            let Err(fault) = stops.result else { continue };
-            let on = crate::planted::run_with(
-                &case,
-                &Limits { reverse, go_on: true, deadline: patience(), ..Limits::default() },
-            );
+            let run = |go_on| {
+                let deadline = Some(crate::planted::deadline(&case));
+                crate::planted::run_with(&case, &Limits { reverse, go_on, deadline, ..Limits::default() })
+            };
+            let Err(fault) = run(false).result else { continue };
+            let on = run(true);
             if matches!(fault, Fault::Deadlock { .. } | Fault::Deadline { .. }) {
                 assert_eq!(
                     on.result.map_err(|fault| discriminant(&fault)),
@@ -32,10 +32,6 @@ fn going_on_notes_first_what_ends_a_launch_otherwise() {
         }
     }
     assert!(faults >= 40, "only {faults} faults");
-}
-
-fn patience() -> Option<std::time::Instant> {
-    Some(std::time::Instant::now() + std::time::Duration::from_secs(1))
 }
 
 /// Copies 8 floats.

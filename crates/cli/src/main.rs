@@ -19,7 +19,14 @@ const LOG: &str = "TILEWRIGHT_LOG";
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    if let Ok(Ok(targets)) = std::env::var(LOG).map(|names| names.parse::<Targets>()) {
+    if let Ok(names) = std::env::var(LOG) {
+        let targets = match names.parse::<Targets>() {
+            Ok(targets) => targets,
+            Err(error) => {
+                eprintln!("tilewright: {LOG}={names}: {error}: give names and levels, as tilewright_replay=debug");
+                return ExitCode::from(2);
+            }
+        };
         let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
         tracing_subscriber::registry().with(lines.with_filter(targets)).init();
     }

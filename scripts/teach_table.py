@@ -207,6 +207,8 @@ def verify_all(todo: list[pathlib.Path], options: argparse.Namespace, rows: dict
                     waiting.add(name)
                     files = {k: str(pathlib.Path(row[k]).absolute()) for k in ("problem", "candidate")}
                     service.requests.put({"id": name, **files})
+            while take(0.0):  # kept as they come: a run that is killed goes on from there
+                pass
         service.requests.put(None)
         while waiting and time.monotonic() < until:
             if not take(min(1.0, until - time.monotonic())) and service.process.poll() is not None:

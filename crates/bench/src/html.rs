@@ -1,8 +1,7 @@
 //! The report as one page that needs nothing else.
 
-use minijinja::syntax::SyntaxConfig;
+use minijinja::context;
 use minijinja::value::{Serde, Value};
-use minijinja::{AutoEscape, Environment, context};
 
 use crate::plot::{bar, figures};
 use crate::report::{Limits, Report};
@@ -15,9 +14,7 @@ impl Report {
     /// # Errors
     /// A mistake in the template.
     pub fn html(&self) -> Result<String, minijinja::Error> {
-        let mut environment = Environment::new();
-        environment.set_auto_escape_callback(|_| AutoEscape::Html);
-        environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+        let mut environment = tilewright_page::environment()?;
         environment.add_filter("percent", |share: f64| format!("{:.1}", share * 100.0));
         environment.add_filter("bare", |number: f64| number.to_string());
         environment.add_filter("times", |factor: f64| format!("{factor:.2}"));

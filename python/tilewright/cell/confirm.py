@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import types
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +25,7 @@ from tilewright.cell import oracle_reference as reference
 from tilewright.cell import triton_backend as backend
 from tilewright.cell.child import GIVEN_FD
 from tilewright.cell.oracle_values import NAMES, decode, read_blob
+from tilewright.cell.toolchain import show_toolchain
 
 PHASES = ("probe", "file", "state", "warm", "inputs", "forward", "outputs", "done")
 """In the order of the Rust side's `Phase`."""
@@ -65,17 +65,6 @@ def open_recorder() -> Callable[[str], None]:
     send = library.tilewright_mark
     send.argtypes, send.restype = [ctypes.c_uint32], None
     return lambda phase: send(PHASES.index(phase))
-
-
-def show_toolchain(library: str) -> None:
-    """Tell Triton what it would look for with programs that the sandbox does not have: a C compiler, and libcuda."""
-    if compiler := shutil.which("gcc"):
-        os.environ["CC"] = os.path.realpath(compiler)
-    # Linked with the driver itself, whose functions are all there, but loaded with the library, which has its name: a
-    # linker drops a library that has none of the functions asked for.
-    with open("/proc/self/maps") as maps:
-        drivers = [line.split()[-1] for line in maps if "/libcuda.so" in line and library not in line]
-    os.environ["TRITON_LIBCUDA_PATH"] = os.path.dirname(drivers[0] if drivers else library)
 
 
 def show_one_device(device: str) -> str:

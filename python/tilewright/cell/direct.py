@@ -10,8 +10,6 @@ The judge and the clock are elsewhere. This process is the candidate's own: what
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 import types
 from typing import Any
@@ -22,6 +20,7 @@ from tilewright.cell import gradients
 from tilewright.cell import oracle_reference as reference
 from tilewright.cell import triton_backend as backend
 from tilewright.cell.oracle_values import NAMES, DataFile, UnsupportedValue, decode, read_blob
+from tilewright.cell.toolchain import show_toolchain
 
 
 class WeightsDiffer(Exception):
@@ -48,16 +47,6 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
         return backend.error("exception", error, message=error.msg, line=error.lineno)
     except (Exception, SystemExit) as error:
         return backend.error("exception", error)
-
-
-def show_toolchain() -> None:
-    """Tell Triton what it would look for with programs that the sandbox does not have: a C compiler, and libcuda."""
-    if compiler := shutil.which("gcc"):
-        os.environ["CC"] = os.path.realpath(compiler)
-    with open("/proc/self/maps") as maps:
-        found = [line.split()[-1] for line in maps if "/libcuda.so" in line]
-    if found:
-        os.environ["TRITON_LIBCUDA_PATH"] = os.path.dirname(found[0])
 
 
 def run_calls(request: dict[str, Any], out: DataFile) -> list[dict[str, Any]]:

@@ -275,8 +275,8 @@ def test_a_problem_that_cannot_tell_right_from_wrong_is_a_defect(ask: Any, text:
 @pytest.mark.parametrize(
     ("content", "line", "words"),
     [
-        (b"", 1, "empty"),
-        (b"   \n", 1, "empty"),
+        (b"", None, "empty"),
+        (b"   \n", None, "empty"),
         (b"\x7fELF\x02\x01\x00\xff\xfe", 1, "not UTF-8"),
         (b"a = 1\nb = '\0'\n", 2, "binary"),
         (b"def f(:\n", 1, "invalid syntax"),

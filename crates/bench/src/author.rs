@@ -171,7 +171,7 @@ mod tests {
             code: Code::Text(format!("text of {id}")),
             digest: String::new(),
         };
-        Suite { name: "s".into(), items: vec![item("a/b"), item("c")] }
+        Suite { name: "s".into(), items: vec![item("a/b"), item("c")], whole: 2 }
     }
 
     #[test]

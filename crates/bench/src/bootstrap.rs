@@ -41,24 +41,36 @@ impl Resamples {
         Self { problems, times }
     }
 
-    /// Limits of the mean of one share for each problem. Where all are 0 or all are 1 the bootstrap sees no spread: the
-    /// exact limits of a binomial share stand in.
+    /// Limits of the mean of one share for each problem.
     pub(crate) fn mean(&self, shares: &[f64]) -> Option<Limits> {
-        debug_assert_eq!(shares.len(), self.problems);
-        let first = *shares.first()?;
-        if (first == 0.0 || first == 1.0) && shares.iter().all(|&share| share == first) {
-            let count = shares.len() as u64;
-            return Some(clopper_pearson(if first == 1.0 { count } else { 0 }, count, CONFIDENCE));
+        self.mean_within(shares, (0.0, 1.0))
+    }
+
+    /// Limits of the mean of one figure for each problem, none of which can be beyond `least` and `most`. Where all are
+    /// equal the bootstrap sees no spread: the exact limits of a binomial share stand in, of problems that differ, by as
+    /// much as a figure can. Of 0 or 1 they are those of Clopper and Pearson.
+    pub(crate) fn mean_within(&self, figures: &[f64], (least, most): Limits) -> Option<Limits> {
+        debug_assert_eq!(figures.len(), self.problems);
+        let first = *figures.first()?;
+        if figures.iter().all(|&figure| figure == first) {
+            let (_, others) = clopper_pearson(0, figures.len() as u64, CONFIDENCE);
+            return Some((first - others * (first - least), first + others * (most - first)));
         }
         let of = |draw: &[u16]| {
-            draw.iter().zip(shares).map(|(&times, share)| f64::from(times) * share).sum::<f64>() / shares.len() as f64
+            let sum = draw.iter().zip(figures).map(|(&times, figure)| f64::from(times) * figure).sum::<f64>();
+            sum / figures.len() as f64
         };
         percentiles(self.times.chunks(self.problems.max(1)).map(of).collect())
     }
 
-    /// Limits of the mean of the figures that are there.
+    /// Limits of the mean of the figures that are there, which have no bounds: none where no two differ, as of one problem.
     pub(crate) fn mean_of_some(&self, figures: &[Option<f64>]) -> Option<Limits> {
         debug_assert_eq!(figures.len(), self.problems);
+        let mut known = figures.iter().flatten();
+        let first = known.next()?;
+        if known.all(|figure| figure == first) {
+            return None;
+        }
         let of = |draw: &[u16]| {
             let pairs = draw.iter().zip(figures).filter_map(|(&times, figure)| Some((f64::from(times), (*figure)?)));
             let (sum, weight) = pairs.fold((0.0, 0.0), |(sum, of), (times, figure)| (sum + times * figure, of + times));
@@ -220,6 +232,28 @@ mod tests {
         let (low, high) = Resamples::new(20).mean(&[1.0; 20]).unwrap();
         assert!(low > 0.8 && high == 1.0);
         assert_eq!(Resamples::new(0).mean(&[]), None);
+    }
+
+    /// What agrees tells how often others could differ, and not that they cannot: one problem tells next to nothing.
+    #[test]
+    fn figures_that_agree_leave_room_for_others() {
+        for (count, value) in [(1, 0.375), (1, 1.0), (7, 0.5), (54, 0.0)] {
+            let others = 1.0 - 0.025f64.powf(1.0 / f64::from(count));
+            let figures = vec![value; count as usize];
+            let resamples = Resamples::new(count as usize);
+            let (low, high) = resamples.mean(&figures).unwrap();
+            assert!((low - value * (1.0 - others)).abs() < 1e-9, "{count} of {value}: {low}");
+            assert!((high - (value + (1.0 - value) * others)).abs() < 1e-9, "{count} of {value}: {high}");
+            // Differences reach from -1 to 1.
+            let (low, high) = resamples.mean_within(&figures, (-1.0, 1.0)).unwrap();
+            assert!((value - low - others * (value + 1.0)).abs() < 1e-9, "{count} of {value}: {low}");
+            assert!((high - value - others * (1.0 - value)).abs() < 1e-9, "{count} of {value}: {high}");
+            // Without bounds nothing can be said.
+            let some: Vec<_> = figures.into_iter().map(Some).collect();
+            assert_eq!(resamples.mean_of_some(&some), None);
+        }
+        assert_eq!(Resamples::new(3).mean_of_some(&[None, Some(2.0), None]), None);
+        assert!(Resamples::new(3).mean_of_some(&[None, Some(2.0), Some(1.0)]).is_some());
     }
 
     proptest! {

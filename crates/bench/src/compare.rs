@@ -60,8 +60,9 @@ pub struct SpeedChange {
     pub baseline: String,
     /// Geometric mean over problems of the quotient of the two runs' mean speedups.
     pub ratio: f64,
-    pub low: f64,
-    pub high: f64,
+    /// None where no two of the problems differ, as of a single one.
+    pub low: Option<f64>,
+    pub high: Option<f64>,
     pub problems: u32,
 }
 
@@ -176,8 +177,8 @@ fn share(problem: &RunProblem, hit: &dyn Fn(&Outcome) -> bool) -> f64 {
 fn changes(a: &Run, b: &Run, pairs: &[Pair<'_>], ps: &[f64], resamples: &Resamples) -> Vec<Change> {
     let change = |what: String, of_a: &dyn Fn(&RunProblem) -> f64, of_b: &dyn Fn(&RunProblem) -> f64| {
         let sides: Vec<(f64, f64)> = pairs.iter().map(|pair| (of_a(pair.0), of_b(pair.1))).collect();
-        let differences: Vec<Option<f64>> = sides.iter().map(|(a, b)| Some(b - a)).collect();
-        let (low, high) = resamples.mean_of_some(&differences)?;
+        let differences: Vec<f64> = sides.iter().map(|(a, b)| b - a).collect();
+        let (low, high) = resamples.mean_within(&differences, (-1.0, 1.0))?;
         let mean = |of: fn(&(f64, f64)) -> f64| sides.iter().map(of).sum::<f64>() / sides.len() as f64;
         let (a, b) = (mean(|side| side.0), mean(|side| side.1));
         Some(Change { what, a, b, difference: b - a, low, high })
@@ -214,13 +215,16 @@ fn speed(baseline: &str, at: (usize, usize), pairs: &[Pair<'_>], resamples: &Res
     let ratios: Vec<Option<f64>> =
         pairs.iter().map(|pair| Some((mean(pair.1, at.1)? / mean(pair.0, at.0)?).ln())).collect();
     let known: Vec<f64> = ratios.iter().copied().flatten().collect();
-    let (low, high) = resamples.mean_of_some(&ratios)?;
+    if known.is_empty() {
+        return None;
+    }
+    let limits = resamples.mean_of_some(&ratios);
     let ratio = (known.iter().sum::<f64>() / known.len() as f64).exp();
     Some(SpeedChange {
         baseline: baseline.into(),
         ratio,
-        low: low.exp(),
-        high: high.exp(),
+        low: limits.map(|(low, _)| low.exp()),
+        high: limits.map(|(_, high)| high.exp()),
         problems: known.len() as u32,
     })
 }

@@ -13,6 +13,7 @@ use crate::outcome::{Outcome, Run};
 use crate::report::{Group, Report, Share, Speed};
 use crate::setting::Setting;
 use crate::suite::Suite;
+use crate::table;
 
 /// One level's `eval_results.json`.
 #[derive(Debug, Clone, Copy)]
@@ -78,6 +79,7 @@ pub fn import(from: &Import<'_>, run: &Path) -> Result<usize, BenchError> {
         setting: setting(from, &results),
         suite: from.suite.map_or_else(|| "KernelBench".into(), |suite| suite.name.clone()),
         samples: from.results.display().to_string(),
+        suite_problems: None,
         problems: problems.collect(),
     };
     write(run, manifest, lines)
@@ -101,7 +103,8 @@ fn write(run: &Path, manifest: Manifest, results: Vec<Imported>) -> Result<usize
 
 fn object(path: &Path) -> Result<Map<String, Value>, BenchError> {
     let text = std::fs::read(path).map_err(BenchError::io("read", path))?;
-    serde_json::from_slice(&text).map_err(|why| BenchError::usage(format!("{}: no JSON object: {why}", path.display())))
+    serde_json::from_slice(&table::plain_json(&text))
+        .map_err(|why| BenchError::usage(format!("{}: no JSON object: {why}", path.display())))
 }
 
 /// Keys of `metadata` behind which either the machine or the candidate may be.
@@ -117,11 +120,22 @@ fn result(id: &str, at: usize, entry: &Value, baseline: Option<Mean>) -> Result<
     let correct = flag("correctness")?;
     let undecided = NOT_SEPARABLE.iter().find_map(text).filter(|_| !correct);
     let stats = &entry["runtime_stats"];
-    // A failed timing is written as -1: it is no time.
-    let runtime = entry["runtime"].as_f64().filter(|&ms| ms.is_finite() && ms > 0.0);
+    // A failed timing is written as -1: it is no time. What is no number at all is no result of KernelBench's.
+    let runtime = match &entry["runtime"] {
+        Value::Null => None,
+        value => Some(value.as_f64().ok_or(format!("its runtime {value} is no number"))?),
+    };
+    let runtime = runtime.filter(|&ms| ms.is_finite() && ms > 0.0);
+    let index = match &entry["sample_id"] {
+        Value::Null => at as u32,
+        value => {
+            let index = value.as_u64().and_then(|index| u32::try_from(index).ok());
+            index.ok_or(format!("its sample_id {value} is no number of a sample"))?
+        }
+    };
     Ok(Imported {
         problem: id.into(),
-        index: entry["sample_id"].as_u64().map_or(at as u32, |index| index as u32),
+        index,
         compiled: flag("compiled")?,
         correct,
         undecided,
@@ -315,7 +329,7 @@ fn record(report: &Report, profile: &str, group: &Group, speed: Option<&Speed>, 
         record.extend(limits(fast.map(|of| &of.share)));
     }
     let mean = speed.and_then(|speed| speed.mean);
-    let figures = mean.map_or([None; 3], |mean| [Some(mean.geometric), Some(mean.low), Some(mean.high)]);
+    let figures = mean.map_or([None; 3], |mean| [Some(mean.geometric), mean.low, mean.high]);
     record.extend(figures.map(|figure| figure.map_or_else(String::new, |figure| format!("{figure:.6}"))));
     record.push(mean.map_or_else(String::new, |mean| mean.problems.to_string()));
     record

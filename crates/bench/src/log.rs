@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tilewright_contract::{Certificate, Verdict};
 
 use crate::error::BenchError;
@@ -37,6 +38,9 @@ pub struct Manifest {
     pub suite: String,
     /// Where the samples come from.
     pub samples: String,
+    /// Problems of the whole suite, of which filters may have left fewer here; none where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite_problems: Option<u32>,
     pub problems: Vec<Listed>,
 }
 
@@ -126,15 +130,42 @@ pub(crate) fn read(run: &Path, mut on_line: impl FnMut(Line)) -> Result<(), Benc
         if reader.read_until(b'\n', &mut line).map_err(BenchError::io("read", &path))? == 0 {
             return Ok(());
         }
-        match serde_json::from_slice(&line) {
+        let wrong = |what: String| Err(BenchError::usage(format!("{}:{number}: {what}", path.display())));
+        let read = serde_json::from_slice::<Line>(&line);
+        if let Some(schema) = foreign(&read, &line) {
+            return wrong(format!("written by another version of Tilewright, as {schema}: use that one"));
+        }
+        match read {
             Ok(read) => on_line(read),
             Err(_) if !line.ends_with(b"\n") => return Ok(()),
-            Err(why) => {
-                let message =
-                    format!("{}:{number}: not a line of a run, or damaged: delete it if it is: {why}", path.display());
-                return Err(BenchError::usage(message));
-            }
+            Err(why) => return wrong(format!("not a line of a run, or damaged: delete it if it is: {why}")),
         }
+    }
+}
+
+/// The schema of a line, if it is none that this version reads.
+fn foreign(read: &Result<Line, serde_json::Error>, line: &[u8]) -> Option<String> {
+    match read {
+        Ok(read) => read.foreign().map(str::to_owned),
+        Err(_) => {
+            let value: Value = serde_json::from_slice(line).ok()?;
+            let schema = value.as_object()?.values().next()?.get("schema")?.as_str()?;
+            let known = [Manifest::SCHEMA, Certificate::SCHEMA, Verdict::SCHEMA];
+            (!known.contains(&schema)).then(|| schema.to_owned())
+        }
+    }
+}
+
+impl Line {
+    /// Its schema, if it is none that this version writes.
+    pub(crate) fn foreign(&self) -> Option<&str> {
+        let (schema, own) = match self {
+            Self::Run(manifest) => (&manifest.schema, Manifest::SCHEMA),
+            Self::Controls(certificate) => (&certificate.schema, Certificate::SCHEMA),
+            Self::Verdict(verdict) => (&verdict.schema, Verdict::SCHEMA),
+            Self::Imported(_) => return None,
+        };
+        (schema != own).then_some(schema)
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Run {
     pub samples: String,
     /// All that samples came from, in order: one, but for a folder that was used for several.
     pub sources: Vec<String>,
+    /// Problems of the whole suite, where that is known.
+    pub suite_problems: Option<u32>,
     pub problems: Vec<RunProblem>,
     /// Versions of the GPU's driver that verdicts name.
     pub drivers: BTreeSet<String>,
@@ -93,6 +95,7 @@ impl Run {
         let mut gathered = Gathered::default();
         let mut setting: Option<Setting> = None;
         let (mut suite, mut samples, mut sources) = (String::new(), String::new(), Vec::new());
+        let mut suite_problems = None;
         for path in paths {
             let mut known = Known::default();
             let profiles = |known: &Known, setting: &Option<Setting>| {
@@ -114,6 +117,7 @@ impl Run {
             };
             let first = setting.get_or_insert_with(|| manifest.setting.clone());
             for manifest in &known.manifests {
+                suite_problems = suite_problems.max(manifest.suite_problems);
                 if !sources.contains(&manifest.samples) {
                     sources.push(manifest.samples.clone());
                 }
@@ -135,7 +139,7 @@ impl Run {
             let message = format!("the logs are about two texts of problem {}: compare them instead", pair[0].id);
             return Err(BenchError::usage(message));
         }
-        Ok(Self { files: paths.to_vec(), setting, suite, samples, sources, problems, drivers })
+        Ok(Self { files: paths.to_vec(), setting, suite, samples, sources, suite_problems, problems, drivers })
     }
 
     /// The name of a profile, without its version.
@@ -306,7 +310,7 @@ fn quotient(base: Mean, own: Mean) -> Option<Speedup> {
     if !usable(base.mean) || !usable(own.mean) {
         return None;
     }
-    let value = base.mean / own.mean;
+    let value = Some(base.mean / own.mean).filter(|&value| usable(value))?;
     let variance = |of: Mean| {
         let trials = of.trials.filter(|&trials| trials > 1)?;
         Some((of.std? / of.mean).powi(2) / f64::from(trials))

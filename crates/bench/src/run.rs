@@ -49,12 +49,16 @@ impl RunFolder {
         let (log, lines) = Log::open(&file).map_err(BenchError::log)?;
         let (mut known, mut verdicts) = (Known::default(), HashSet::new());
         for line in lines {
-            let line: Line = serde_json::from_value(line).map_err(|why| {
+            let other = |what: String| {
                 BenchError::usage(format!(
-                    "{} holds something else than a run ({why}): give another folder",
+                    "{} holds something else than a run ({what}): give another folder",
                     file.display()
                 ))
-            })?;
+            };
+            let line: Line = serde_json::from_value(line).map_err(|why| other(why.to_string()))?;
+            if let Some(schema) = line.foreign() {
+                return Err(other(format!("{schema}, of another version")));
+            }
             // Faults of the machine are tried again.
             let verdict = known.take(line).filter(|verdict| verdict.verdict != VerdictKind::Infrastructure);
             verdicts.extend(verdict.as_ref().map(key));
@@ -82,6 +86,7 @@ impl RunFolder {
             setting: setting.clone(),
             suite: suite.name.clone(),
             samples: author.into(),
+            suite_problems: Some(suite.whole),
             problems,
         };
         if let Some(other) = self.known.manifests.iter().find(|earlier| earlier.samples != author) {
@@ -297,7 +302,8 @@ pub fn plan(
         problems[item].samples.push(not_there(index));
     }
     let schema = Manifest::SCHEMA.into();
-    Ok((Manifest { schema, setting, suite: suite.name.clone(), samples: from.into(), problems }, work))
+    let (suite_problems, suite) = (Some(suite.whole), suite.name.clone());
+    Ok((Manifest { schema, setting, suite, samples: from.into(), suite_problems, problems }, work))
 }
 
 /// A sample that is asked for: until there is a text it has no verdict.

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use tilewright_verify::digest;
+
 use crate::error::BenchError;
-use crate::suite::{Code, Suite, block_with, flat, label_id, labels};
+use crate::suite::{Code, Item, Suite, block_with, flat, label_id, labels};
 use crate::table::{self, Row, number_of, text_of};
 
 /// One answer to a problem.
@@ -103,25 +105,28 @@ fn one(path: &Path, suite: &Suite) -> Result<Samples, BenchError> {
 
 fn folder(root: &Path, suite: &Suite) -> Result<Samples, BenchError> {
     let names = names(root)?;
+    if names.iter().any(|(name, _)| kernelbench_name(name).is_some()) {
+        return Ok(run_folder(names, suite));
+    }
     let mut samples = Samples::new();
-    let by_number = suite.by_number();
-    for (name, path) in &names {
-        if let Some((level, number, index)) = kernelbench_name(name) {
-            samples.add(by_number.get(&(level, number)).copied(), index, Code::File(path.clone()));
+    // The folder of one problem holds its candidates, too.
+    let own = Code::File(root.join("problem.py")).read().ok().map(|text| digest(&text));
+    let is_whole = |item: &Item| own.as_ref().is_some_and(|own| suite.items.len() == 1 || *own == item.digest);
+    let mut files: Vec<Vec<PathBuf>> = Vec::new();
+    for item in &suite.items {
+        let folder = if is_whole(item) { root.to_owned() } else { root.join(&item.id) };
+        let inside = if folder.is_dir() { self::names(&folder)? } else { Vec::new() };
+        files.push(inside.into_iter().filter(|(name, _)| name != "problem.py").map(|(_, path)| path).collect());
+    }
+    let by_name: HashMap<String, usize> =
+        suite.items.iter().enumerate().map(|(at, item)| (flat(&item.id), at)).collect();
+    for (name, path) in names.into_iter().filter(|_| own.is_none()) {
+        match owner(&name, &by_name) {
+            Some(at) => files[at].push(path),
+            None => samples.strangers += 1,
         }
     }
-    if !samples.found.is_empty() || samples.strangers > 0 {
-        return Ok(samples);
-    }
-    for (at, item) in suite.items.iter().enumerate() {
-        let flat = flat(&item.id);
-        // The folder of one problem holds its candidates, too.
-        let own = if root.join("problem.py").is_file() { root.to_owned() } else { root.join(&item.id) };
-        let inside = if own.is_dir() { self::names(&own)? } else { Vec::new() };
-        let inside = inside.into_iter().filter(|(name, _)| name != "problem.py").map(|(_, path)| path);
-        let prefix = format!("{flat}__");
-        let beside = names.iter().filter(|(name, _)| *name == format!("{flat}.py") || name.starts_with(&prefix));
-        let files: Vec<PathBuf> = inside.chain(beside.map(|(_, path)| path.clone())).collect();
+    for (at, files) in files.into_iter().enumerate() {
         for (index, path) in files.into_iter().enumerate() {
             let index = numbered(&path).unwrap_or(index as u32);
             samples.add(Some(at), index, Code::File(path));
@@ -130,21 +135,46 @@ fn folder(root: &Path, suite: &Suite) -> Result<Samples, BenchError> {
     Ok(samples)
 }
 
+fn run_folder(names: Vec<(String, PathBuf)>, suite: &Suite) -> Samples {
+    let mut samples = Samples::new();
+    let by_number = suite.by_number();
+    for (name, path) in names {
+        let (item, index) = match kernelbench_name(&name) {
+            Some((level, number, index)) => (by_number.get(&(level, number)).copied(), index),
+            None => (None, 0),
+        };
+        samples.add(item, index, Code::File(path));
+    }
+    samples
+}
+
+/// The problem that `NAME.py` or `NAME__*.py` is of. Where one's name begins as another's does, the longer one has it.
+fn owner(file: &str, by_name: &HashMap<String, usize>) -> Option<usize> {
+    let stem = file.strip_suffix(".py")?;
+    let ends = (0..stem.len()).rev().filter(|&at| stem.as_bytes()[at..].starts_with(b"__"));
+    std::iter::once(stem.len()).chain(ends).find_map(|end| by_name.get(&stem[..end])).copied()
+}
+
 /// The number in `…__sample_3.py` or `sample_3.py`.
 fn numbered(path: &Path) -> Option<u32> {
     let stem = path.file_stem()?.to_str()?;
     stem.rsplit("__").next()?.strip_prefix("sample_")?.parse().ok()
 }
 
-/// Python files right in a folder, by name.
+/// Python files right in a folder, by name. One that cannot be a text is an error: as a sample it would vanish.
 fn names(root: &Path) -> Result<Vec<(String, PathBuf)>, BenchError> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(root).map_err(BenchError::io("read", root))? {
         let path = entry.map_err(BenchError::io("read", root))?.path();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if name.ends_with(".py") && path.is_file() {
-            names.push((name, path));
+        if !name.ends_with(".py") {
+            continue;
         }
+        if !path.is_file() {
+            let message = format!("{}: neither a file nor a link to one: rename it or remove it", path.display());
+            return Err(BenchError::usage(message));
+        }
+        names.push((name, path));
     }
     names.sort();
     Ok(names)
@@ -172,7 +202,9 @@ fn from_table(path: &Path, suite: &Suite) -> Result<Samples, BenchError> {
     let (by_id, by_number, mut next) = (suite.by_id(), suite.by_number(), HashMap::new());
     for (at, row) in table::rows(path)?.iter().enumerate() {
         let wrong = |what: &str| BenchError::usage(format!("{}, row {}: {what}", path.display(), at + 1));
-        let Some(text) = text_of(row, &CODE) else {
+        let texts = || CODE.iter().filter_map(|name| text_of(row, &[name]));
+        // A table may hold the problem as `code` and the answer as `response`.
+        let Some(text) = texts().find(|text| text.contains("class ModelNew")).or_else(|| texts().next()) else {
             return Err(wrong(&format!("no sample: a text in one of the columns {}", CODE.join(", "))));
         };
         let item = named(row, &by_id, &by_number);
@@ -268,6 +300,66 @@ mod tests {
         // Links are followed: a problem must not vanish because it lies elsewhere.
         std::os::unix::fs::symlink(&one, folder.path().join("p/z")).unwrap();
         assert_eq!(Suite::read(&folder.path().join("p")).unwrap().items.len(), 3);
+    }
+
+    /// As many samples come out as lie there: what cannot be one is an error or is told.
+    #[test]
+    fn no_file_of_a_folder_vanishes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (suite, runs) = (suite(folder.path()), folder.path().join("runs"));
+        let odd = ["notes.py", "level_1_problem_2_sample_4294967296_kernel.py", "level_1_problem_2_sample_x_kernel.py"];
+        write(&runs, &["level_1_problem_2_sample_0_kernel.py"]);
+        write(&runs, &odd);
+        let samples = Samples::read(&runs, &suite).unwrap();
+        assert_eq!((keys(&samples), samples.strangers), (vec![(1, 0)], 3));
+        let name = runs.join("level_1_problem_1_sample_0_kernel.py");
+        let error = || Samples::read(&runs, &suite).unwrap_err().to_string();
+        std::fs::create_dir(&name).unwrap();
+        assert!(error().contains("sample_0_kernel.py: neither a file"), "{}", error());
+        std::fs::remove_dir(&name).unwrap();
+        std::os::unix::fs::symlink("nowhere", &name).unwrap();
+        assert!(error().contains("sample_0_kernel.py: neither a file"), "{}", error());
+        std::fs::remove_file(&name).unwrap();
+        std::os::unix::fs::symlink("notes.py", &name).unwrap();
+        assert_eq!(keys(&Samples::read(&runs, &suite).unwrap()), [(0, 0), (1, 0)]);
+    }
+
+    /// A problem's name may begin as another's does.
+    #[test]
+    fn a_file_is_a_sample_of_one_problem() {
+        let folder = tempfile::tempdir().unwrap();
+        write(&folder.path().join("p"), &["max.py", "max__grad.py", "max_.py"]);
+        let suite = Suite::read(&folder.path().join("p")).unwrap();
+        let name = |at: usize| suite.items[at].id.as_str();
+        let samples = folder.path().join("s");
+        write(&samples, &["max.py", "max__2.py", "max__grad.py", "max__grad__2.py", "max___a.py", "min.py", "maxi.py"]);
+        let samples = Samples::read(&samples, &suite).unwrap();
+        let found: Vec<_> = samples.found.iter().map(|sample| (name(sample.item), sample.index)).collect();
+        assert_eq!(found, [("max", 0), ("max", 1), ("max_", 0), ("max__grad", 0), ("max__grad", 1)]);
+        assert_eq!(samples.strangers, 2);
+    }
+
+    /// The candidates of one problem's folder are of that problem, and not of every one that is asked for.
+    #[test]
+    fn the_folder_of_one_problem_is_of_that_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("p");
+        write(&root, &["x/problem.py", "y/problem.py", "x/candidate.py", "y/candidate.py"]);
+        let suite = Suite::read(&root).unwrap();
+        assert_eq!(keys(&Samples::read(&root.join("y"), &suite).unwrap()), [(1, 0)]);
+    }
+
+    /// Tables of answers hold the problem's text, too, and numbers that pandas has made floats.
+    #[test]
+    fn a_table_with_more_than_the_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        let suite = suite(folder.path());
+        let path = folder.path().join("s.jsonl");
+        let row = "{\"level\": 1.0, \"problem_id\": \"2\", \"sample_id\": 3.0, \"score\": NaN, \"code\": \"class Model: 0\", \"response\": \"class ModelNew: 1\"}";
+        std::fs::write(&path, row).unwrap();
+        let samples = Samples::read(&path, &suite).unwrap();
+        assert_eq!((keys(&samples), samples.strangers), (vec![(1, 3)], 0));
+        assert_eq!(samples.found[0].code, Code::Text("class ModelNew: 1".into()));
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub struct Suite {
     /// What it was read from.
     pub name: String,
     pub items: Vec<Item>,
+    /// Problems that it had before any filter.
+    pub whole: u32,
 }
 
 /// Which problems of a suite to take: all that every given condition names.
@@ -76,7 +78,7 @@ impl Suite {
         if items.is_empty() {
             return Err(BenchError::usage(format!("{}: no problems in it", path.display())));
         }
-        Ok(Self { name: path.display().to_string(), items })
+        Ok(Self { name: path.display().to_string(), whole: items.len() as u32, items })
     }
 
     /// The problems that a filter names, in order.

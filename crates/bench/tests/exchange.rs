@@ -42,6 +42,12 @@ fn result(sample: u32, compiled: bool, correct: bool, runtime: f64, metadata: Va
         "runtime_stats": {"mean": runtime, "std": 0.1, "num_trials": 100}})
 }
 
+fn result_with(name: &str, value: Value) -> Value {
+    let mut result = result(0, true, true, 1.0, json!({}));
+    result[name] = value;
+    result
+}
+
 fn baseline(folder: &Folder) -> PathBuf {
     let times = json!({"level1": {"1_a.py": {"mean": 2.0, "std": 0.1, "num_trials": 100}, "2_b.py": {"mean": 4.0}, "3_c.py": {"mean": 1.0}}});
     folder.json("baseline.json", &times)
@@ -89,6 +95,10 @@ fn files_that_would_make_wrong_numbers_are_refused() {
         ("empty", json!({}), "no results in it"),
         ("name", json!({"one": [good]}), "no number"),
         ("list", json!([good]), "no JSON object"),
+        ("time as text", json!({"1": [result_with("runtime", json!("1.0"))]}), "its runtime \"1.0\" is no number"),
+        ("a number below 0", json!({"1": [result_with("sample_id", json!(-1))]}), "its sample_id -1 is no number"),
+        ("a number too large", json!({"1": [result_with("sample_id", json!(1u64 << 32))]}), "its sample_id 4294967296"),
+        ("a number as text", json!({"1": [result_with("sample_id", json!("0"))]}), "its sample_id \"0\""),
         // A problem without a baseline would shrink the suite.
         ("baseline", json!({"4": [good]}), "no time of problem 4"),
     ] {
@@ -103,6 +113,23 @@ fn files_that_would_make_wrong_numbers_are_refused() {
         assert!(error.contains("no mean time above 0"), "{error}");
     }
     assert!(!folder.path("run").exists());
+}
+
+/// Python writes a mean of nothing as NaN, and 1/0 as Infinity: no times, and the other results stay.
+#[test]
+fn times_that_are_none_are_left_out() {
+    let folder = Folder::new();
+    let good = result(0, true, true, 1.0, json!({"note": "\"NaN\" and Infinity stay"}));
+    for time in ["NaN", "Infinity", "-Infinity", "0.0", "-1", "null", "1e-320"] {
+        let text = json!({"1": [good], "2": [result_with("runtime", json!("TIME"))]}).to_string();
+        let name = format!("of {time}");
+        std::fs::write(folder.path("r.json"), text.replace("\"TIME\"", time)).unwrap();
+        import(&take(&folder.path("r.json"), Some(&baseline(&folder))), &folder.path(&name)).unwrap();
+        let report = Report::new(&Run::read(&[folder.path(&name)]).unwrap(), &Asked::default()).unwrap();
+        let speed = &report.headline().unwrap().speed[0];
+        assert_eq!((report.counts.accepted, speed.timed, speed.untimed), (2, 1, 1), "{time}");
+        assert!((speed.mean.unwrap().geometric - 2.0).abs() < 1e-12);
+    }
 }
 
 #[test]
@@ -190,11 +217,28 @@ fn a_comparison_is_by_pairs_and_names_what_flipped() {
     let correct = change("correct");
     assert!((correct.difference - (10.0 * 0.5 - 0.5) / 30.0).abs() < 1e-12);
     assert!(correct.low > 0.0 && correct.low <= correct.difference && correct.difference <= correct.high);
-    assert_eq!((change("valid").difference, change("valid").low, change("valid").high), (0.0, 0.0, 0.0));
+    // No pair differs; of others, one in nine could: 1 - 0.025^(1/30).
+    let (valid, ninth) = (change("valid"), 1.0 - 0.025f64.powf(1.0 / 30.0));
+    assert_eq!(valid.difference, 0.0);
+    assert!((valid.low + ninth).abs() < 1e-9 && (valid.high - ninth).abs() < 1e-9, "{valid:?}");
     assert!((found.speed[0].ratio - 2.0).abs() < 1e-9 && found.speed[0].problems == 29);
     assert_eq!(found.flips.len(), 1);
     assert_eq!((found.flips[0].id.as_str(), found.flips[0].a, found.flips[0].b), ("p29", (1, 2), (0, 2)));
     assert_eq!(found.flips[0].reason.as_deref(), Some("values of p29"));
+}
+
+/// That the one problem was solved by B alone is no proof that B is better.
+#[test]
+fn one_pair_decides_nothing() {
+    let folder = Folder::new();
+    let incorrect = failed(VerdictKind::Incorrect, "values", true);
+    let run = |name: &str, script| folder.run(name, &Scripted::new(&[("p", None, &[script])]));
+    let (slow, fast, wrong) = (run("a", fast(1.0)), run("b", fast(2.0)), run("c", incorrect));
+    let found = Comparison::new(&wrong, &fast, &[1.0], false).unwrap();
+    let correct = found.changes.iter().find(|change| change.what == "correct").unwrap();
+    assert!(correct.difference == 1.0 && correct.low < 0.0 && correct.high == 1.0, "{correct:?}");
+    let found = Comparison::new(&slow, &fast, &[1.0], false).unwrap();
+    assert_eq!((found.speed[0].ratio, found.speed[0].low, found.speed[0].high), (2.0, None, None));
 }
 
 #[test]

@@ -205,6 +205,65 @@ fn a_timing_that_failed_is_no_figure() {
     }
 }
 
+/// One problem says nothing about others: its intervals are wide, and its speedup has none.
+#[test]
+fn one_problem_is_no_certainty() {
+    let incorrect = failed(VerdictKind::Incorrect, "values", true);
+    let report = report(&Scripted::new(&[("a", None, &[fast(2.0), fast(2.0), incorrect, incorrect])]));
+    let group = &report.standards[0].groups[0];
+    let correct = group.correct.unwrap();
+    close(correct.value, 0.5);
+    assert!(correct.low < 0.02 && correct.high > 0.98, "{correct:?}");
+    let mean = group.speed[0].mean.unwrap();
+    close(mean.geometric, 2.0);
+    assert_eq!((mean.low, mean.high), (None, None));
+    assert!(!report.html().unwrap().contains("None"));
+}
+
+#[test]
+fn a_part_of_a_suite_is_said_to_be_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+    let (mut first, mut second) = (four().lines(), four().lines());
+    for (lines, part) in [(&mut first, 0..3), (&mut second, 3..4)] {
+        let Line::Run(manifest) = &mut lines[0] else { panic!() };
+        manifest.suite_problems = Some(4);
+        manifest.problems = manifest.problems[part].to_vec();
+    }
+    write(&one, &first);
+    write(&two, &second);
+    let notes = |report: &Report| report.notes.iter().filter(|note| note.contains("a part of the suite")).count();
+    let part = report_of(&one);
+    assert!(part.notes.iter().any(|note| note.contains("3 of its 4 problems")), "{:?}", part.notes);
+    // All parts together are the whole.
+    let whole = Report::new(&Run::read(&[one, two]).unwrap(), &Asked::default()).unwrap();
+    assert_eq!((notes(&part), notes(&whole)), (1, 0));
+}
+
+/// Lines of another version are refused by name, whether or not they can be read: what they say may mean something else.
+#[test]
+fn another_version_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    let mut run = four();
+    run.marks = [("b".to_owned(), Mark::Ok)].into();
+    write(&path, &run.lines());
+    let whole = std::fs::read_to_string(&path).unwrap();
+    for schema in ["tilewright.bench-run/", "tilewright.controls/", "tilewright.verdict/"] {
+        for (this, later) in [
+            (format!("{schema}1"), format!("{schema}2")),
+            (format!("{schema}1\","), format!("{schema}2\",\"added\":{{}},")),
+        ] {
+            let text = whole.replacen(&this, &later, 1).replacen("\"added\":{},\"setting\"", "\"settings\"", 1);
+            assert_ne!(text, whole);
+            std::fs::write(&path, text).unwrap();
+            let read = Run::read(std::slice::from_ref(&path)).unwrap_err().to_string();
+            assert!(read.contains("another version") && read.contains(&format!("{schema}2")), "{read}");
+            assert!(RunFolder::open(folder.path()).is_err());
+        }
+    }
+}
+
 #[test]
 fn one_verdict_for_each_text_whoever_gave_it() {
     let folder = tempfile::tempdir().unwrap();

@@ -79,8 +79,25 @@ pub struct Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.line {
-            Some(line) => write!(f, "line {line}: {}", self.message),
-            None => f.write_str(&self.message),
+            // What is said of a problem's file begins with the place: `problem.py:3: …`.
+            Some(line) if !self.message.contains(&format!(":{line}: ")) => write!(f, "line {line}: {}", self.message),
+            _ => f.write_str(&self.message),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_said_once() {
+        let shown = |message: &str, line| {
+            let failure = serde_json::json!({"kind": "problem", "message": message, "line": line});
+            serde_json::from_value::<Failure>(failure).map(|failure| failure.to_string()).expect("a failure")
+        };
+        assert_eq!(shown("no such name", Some(3)), "line 3: no such name");
+        assert_eq!(shown("a/problem.py:3: not UTF-8 text", Some(3)), "a/problem.py:3: not UTF-8 text");
+        assert_eq!(shown("a/problem.py is empty", None), "a/problem.py is empty");
     }
 }

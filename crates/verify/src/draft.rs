@@ -80,7 +80,11 @@ impl From<ScreenError> for Stop {
             ScreenError::Thread(why) => Self::infrastructure(why.clone()),
             ScreenError::Empty => Self::new(VerdictKind::CompileError, "empty-file", error.to_string()),
             ScreenError::Syntax { message, .. } => Self::new(VerdictKind::CompileError, "syntax", message.clone()),
-            _ => Self::new(VerdictKind::CompileError, "unreadable", error.to_string()),
+            // The place is told apart.
+            _ => {
+                let (place, text) = (format!("line {}: ", error.line().unwrap_or(0)), error.to_string());
+                Self::new(VerdictKind::CompileError, "unreadable", text.strip_prefix(&place).unwrap_or(&text))
+            }
         }
         .at(error.line())
     }
@@ -256,5 +260,17 @@ impl Draft<'_> {
         }
         self.verdict.fault = self.verdict.verdict.fault();
         self.verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_what_cannot_be_read_is_told_apart() {
+        let stop = Stop::from(ScreenError::NotUtf8 { line: 2, offset: 10, hint: "" });
+        let reason = &stop.reasons[0];
+        assert_eq!((reason.line, reason.message.as_str()), (Some(2), "the file is not UTF-8 (byte 10)"));
     }
 }

@@ -121,7 +121,7 @@ def read_source(path: str) -> str:
     if len(data) > MAX_SOURCE:
         raise ProblemError("problem", f"{path} is larger than {MAX_SOURCE} bytes")
     if not data.strip():
-        raise ProblemError("problem", f"{path} is empty", 1)
+        raise ProblemError("problem", f"{path} is empty")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

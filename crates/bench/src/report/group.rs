@@ -182,11 +182,11 @@ impl Figures<'_> {
         };
         let logs: Vec<Option<f64>> = self.problems.iter().map(of).collect();
         let known: Vec<f64> = logs.iter().copied().flatten().collect();
-        let (low, high) = self.resamples.mean_of_some(&logs)?;
+        let limits = self.resamples.mean_of_some(&logs);
         Some(MeanSpeedup {
             geometric: mean(&known)?.exp(),
-            low: low.exp(),
-            high: high.exp(),
+            low: limits.map(|(low, _)| low.exp()),
+            high: limits.map(|(_, high)| high.exp()),
             median: tilewright_clock::median(&known)?.exp(),
             problems: known.len() as u32,
         })

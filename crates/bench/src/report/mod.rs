@@ -204,8 +204,9 @@ pub struct Fast {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeanSpeedup {
     pub geometric: f64,
-    pub low: f64,
-    pub high: f64,
+    /// None where no two of the problems differ, as of a single one.
+    pub low: Option<f64>,
+    pub high: Option<f64>,
     /// The median over the same problems.
     pub median: f64,
     /// Problems that it is over.

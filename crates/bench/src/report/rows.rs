@@ -43,6 +43,9 @@ pub(super) fn notes(run: &Run, counts: &Counts) -> Vec<String> {
             run.sources.join(", ")
         ));
     }
+    if let Some(whole) = run.suite_problems.filter(|&whole| u64::from(whole) > counts.problems) {
+        notes.push(format!("a part of the suite: {} of its {whole} problems are asked for", counts.problems));
+    }
     if unanswered > 0 {
         notes.push(format!("{unanswered} problems have no sample: they count as not solved"));
     }

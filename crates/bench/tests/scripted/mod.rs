@@ -86,6 +86,7 @@ impl Scripted {
             setting: self.setting.clone(),
             suite: "suite".into(),
             samples: "samples".into(),
+            suite_problems: None,
             problems: listed.collect(),
         }))];
         lines.extend(self.marks.iter().map(|(id, mark)| Line::Controls(Box::new(certificate(id, *mark)))));

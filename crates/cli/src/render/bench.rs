@@ -99,8 +99,11 @@ fn speeds(groups: &[Group]) -> Table {
             row.extend(fast.iter().map(|of| figure(&of.share)));
             row.push(mean.map_or_else(
                 || "-".into(),
-                |mean| {
-                    format!("{:.2} ({:.2} to {:.2}), {} problems", mean.geometric, mean.low, mean.high, mean.problems)
+                |mean| match (mean.low, mean.high) {
+                    (Some(low), Some(high)) => {
+                        format!("{:.2} ({low:.2} to {high:.2}), {} problems", mean.geometric, mean.problems)
+                    }
+                    _ => format!("{:.2}, {} problems", mean.geometric, mean.problems),
                 },
             ));
             table.add_row(row);
@@ -232,13 +235,14 @@ pub(crate) fn bench_comparison(comparison: &Comparison) -> String {
         ]);
     }
     for speed in &comparison.speed {
+        let limits = speed.low.zip(speed.high);
         changes.add_row([
             format!("speed against {}, {} problems", speed.baseline, speed.problems),
             String::new(),
             String::new(),
             format!("x {:.3}", speed.ratio),
-            format!("{:.3} to {:.3}", speed.low, speed.high),
-            decided(speed.low, speed.high, 1.0).into(),
+            limits.map_or_else(|| "-".into(), |(low, high)| format!("{low:.3} to {high:.3}")),
+            limits.map_or("undecided", |(low, high)| decided(low, high, 1.0)).into(),
         ]);
     }
     let _ = writeln!(out, "{}", indent(&changes.to_string()));

@@ -4,8 +4,8 @@
     python3 scripts/page_check.py PAGE.html … [--chromium /usr/bin/chromium] [--out DIR]
 
 Prints what it finds and exits with 1: messages in the console, requests to elsewhere, a page wider than its window,
-labels of a plot that lie on each other or outside of it, text too small or too pale to read, a heading that does not
-sort, a link to nowhere. Pictures and the print go to --out.
+a print wider than its paper, labels of a plot that lie on each other or outside of it, text too small or too pale to
+read, a heading that does not sort, a link to nowhere. Pictures and the print go to --out.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ VIEWS = {
     "narrow": ("light", 700, 900),
     "phone": ("light", 375, 812),
 }
+
+PAPER = 703
+"""A4 less margins of 12 mm, in CSS pixels."""
 
 PLOTS = """() => {
   const found = [];
@@ -129,11 +132,22 @@ def look(browser: Browser, path: Path, out: Path) -> list[str]:
         page.screenshot(path=out / f"{path.stem}-{view}.png", full_page=True)
         if view == "light":
             page.pdf(path=out / f"{path.stem}.pdf", prefer_css_page_size=True)
+            seen += printed(page)
+            page.set_viewport_size({"width": width, "height": height})
+            page.emulate_media(media="screen", color_scheme=scheme)
         if view in ("light", "phone"):
             seen += use(page)
         found.extend(f"{view}: {what}" for what in seen + messages)
         context.close()
     return found
+
+
+def printed(page: Page) -> list[str]:
+    """What lies beyond the edge of the paper: A4 less its margins, at 96 dots an inch."""
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": PAPER, "height": 1000})
+    wider = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    return [f"printed: wider than the paper by {wider} px"] if wider > 0 else []
 
 
 def foreign(url: str) -> list[str]:

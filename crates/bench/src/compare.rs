@@ -128,7 +128,8 @@ fn differences(a: &Run, b: &Run) -> Vec<Difference> {
     found
 }
 
-/// The same problems: equal texts, or equal names where a text is not known.
+/// The same problems: equal texts, or equal names where a text is not known. A suite may have a text twice, under two
+/// names: each is paired with its own.
 fn pairs<'a>(a: &'a Run, b: &'a Run) -> Vec<Pair<'a>> {
     let by_digest: HashMap<&str, &RunProblem> = b
         .problems
@@ -138,10 +139,11 @@ fn pairs<'a>(a: &'a Run, b: &'a Run) -> Vec<Pair<'a>> {
         .collect();
     let by_id: HashMap<&str, &RunProblem> = b.problems.iter().map(|problem| (problem.id.as_str(), problem)).collect();
     let partner = |problem: &'a RunProblem| {
-        by_digest.get(problem.digest.as_str()).copied().or_else(|| {
-            let named = by_id.get(problem.id.as_str()).copied()?;
-            (problem.digest.is_empty() || named.digest.is_empty()).then_some(named)
-        })
+        let may_be = |named: &&RunProblem| {
+            problem.digest == named.digest || problem.digest.is_empty() || named.digest.is_empty()
+        };
+        let named = by_id.get(problem.id.as_str()).copied().filter(may_be);
+        named.or_else(|| by_digest.get(problem.digest.as_str()).copied())
     };
     a.problems.iter().filter_map(|problem| Some((problem, partner(problem)?))).collect()
 }

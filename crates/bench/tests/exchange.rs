@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use scripted::{Scripted, failed, fast};
 use serde_json::{Value, json};
-use tilewright_bench::{Asked, Comparison, Import, Report, Run, eval_results, import, leaderboard};
+use tilewright_bench::{Asked, Comparison, Import, Line, Report, Run, eval_results, import, leaderboard};
 use tilewright_contract::VerdictKind;
 
 struct Folder(tempfile::TempDir);
@@ -225,6 +225,32 @@ fn a_comparison_is_by_pairs_and_names_what_flipped() {
     assert_eq!(found.flips.len(), 1);
     assert_eq!((found.flips[0].id.as_str(), found.flips[0].a, found.flips[0].b), ("p29", (1, 2), (0, 2)));
     assert_eq!(found.flips[0].reason.as_deref(), Some("values of p29"));
+}
+
+/// Two problems of one text are two pairs, each with its own samples; under another name, a text is still found.
+#[test]
+fn a_text_that_is_there_twice_is_paired_by_name() {
+    let folder = Folder::new();
+    let incorrect = failed(VerdictKind::Incorrect, "values", true);
+    let mut lines = Scripted::new(&[("a", None, &[fast(2.0)]), ("b", None, &[incorrect])]).lines();
+    for line in &mut lines {
+        match line {
+            Line::Run(manifest) => manifest.problems[1].digest = "blake3:a".into(),
+            Line::Verdict(verdict) => verdict.problem.digest = "blake3:a".into(),
+            _ => {}
+        }
+    }
+    scripted::write(&folder.path("twice"), &lines);
+    let run = Run::read(&[folder.path("twice")]).unwrap();
+    let found = Comparison::new(&run, &run, &[1.0], false).unwrap();
+    assert_eq!((found.common, found.flips.len(), found.only_b.len()), (2, 0, 0));
+    assert!(found.changes.iter().all(|change| change.difference == 0.0), "{:?}", found.changes);
+    let Line::Run(manifest) = &mut lines[0] else { panic!() };
+    manifest.problems.truncate(1);
+    manifest.problems[0].id = "renamed".into();
+    scripted::write(&folder.path("renamed"), &lines);
+    let renamed = Run::read(&[folder.path("renamed")]).unwrap();
+    assert_eq!(Comparison::new(&renamed, &run, &[1.0], false).unwrap().common, 1);
 }
 
 /// That the one problem was solved by B alone is no proof that B is better.

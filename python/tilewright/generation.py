@@ -70,8 +70,8 @@ def generate_triton(code: str, author: str = "offline", **options: Any) -> str:
 def stream(code: str, author: str = "offline", **options: Any) -> Iterator[dict[str, Any]]:
     """What happens while a kernel is written, event by event, each a dict with its name under `event`.
 
-    `round`, `asking`, `text` and `thought` (pieces of an answer), `again`, `answer`, `stage`, `failed`, `verdict`, and
-    at the end `report` with the best accepted file under `source`, or None there. Arguments are those of
+    `round`, `asking`, `reading`, `text` and `thought` (pieces of an answer), `again`, `answer`, `stage`, `failed`,
+    `verdict`, and at the end `report` with the best accepted file under `source`, or None there. Arguments are those of
     `generate_triton`.
 
     Raises GenerationError where the run cannot begin or is kept from its end.

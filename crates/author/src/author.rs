@@ -118,10 +118,10 @@ impl From<ChatError> for AuthorError {
 }
 
 impl AuthorError {
-    /// Whether asking again later, by the same command, may help.
+    /// Whether the next question may be answered all the same.
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::Chat(error) => error.may_pass() || matches!(error, ChatError::Timeout(_)),
+            Self::Chat(error) => error.is_of_one_answer(),
             _ => false,
         }
     }

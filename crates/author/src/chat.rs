@@ -1,5 +1,6 @@
 //! What every language model has in common, wherever it runs: messages in, pieces of text and then a reply out.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -19,12 +20,14 @@ pub trait Chat: Send + Sync {
     }
 }
 
-/// Hears what a model says, as it says it.
-pub type Listener<'a> = dyn FnMut(Piece<'_>) + Send + 'a;
+/// Hears what a model says, as it says it, and may break it off.
+pub type Listener<'a> = dyn FnMut(Piece<'_>) -> ControlFlow<()> + Send + 'a;
 
 /// A part of an answer in the making.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece<'a> {
+    /// A question of so many tokens is read, which takes a model on a CPU a while.
+    Reading(u64),
     /// Text of the answer.
     Text(&'a str),
     /// What a reasoning model says to itself; no part of the answer.
@@ -130,10 +133,13 @@ pub fn estimated_tokens(text: &str) -> u64 {
 pub enum ChatError {
     #[error("no answer within {} s", .0.as_secs_f64())]
     Timeout(Duration),
-    #[error("no connection: {0}")]
+    #[error("no connection to {0}")]
     Connection(String),
     #[error("the server answered {status}: {body}")]
     Status { status: u16, body: String },
+    /// The pause that the server asks for does not fit into the time for one question.
+    #[error("{failed}; it asks to wait {} s, and timeout_s leaves less", .pause.as_secs())]
+    TooLongPause { failed: Box<ChatError>, pause: Duration },
     #[error("the answer has more than {0} bytes")]
     TooLarge(u64),
     #[error("the answer is no chat completion: {0}")]
@@ -142,6 +148,9 @@ pub enum ChatError {
     CutOff(usize),
     #[error("{0}")]
     Local(String),
+    /// The listener wanted no more.
+    #[error("broken off")]
+    Stopped,
     /// Of a recording.
     #[error("answer {0} is not recorded")]
     NotRecorded(u64),
@@ -155,5 +164,11 @@ impl ChatError {
             Self::Status { status, .. } => matches!(status, 408 | 409 | 425 | 429 | 500..=599),
             _ => false,
         }
+    }
+
+    /// Whether another question may be answered: what went wrong may be the fault of this one answer.
+    pub fn is_of_one_answer(&self) -> bool {
+        let own = matches!(self, Self::Timeout(_) | Self::TooLarge(_) | Self::Malformed(_) | Self::TooLongPause { .. });
+        own || self.may_pass()
     }
 }

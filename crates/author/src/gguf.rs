@@ -1,6 +1,7 @@
 //! A quantised model of the llama family, run in this process on its CPU.
 
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -101,6 +102,8 @@ impl Gguf {
             let (asked, most) = (read.len(), self.context_tokens);
             return Err(ChatError::Local(format!("the question has {asked} tokens, and the model attends to {most}")));
         }
+        // A model reads a question in one go: whoever is to hear of it hears of it before.
+        told(listener(Piece::Reading(read.len() as u64)))?;
         let room = self.context_tokens.saturating_sub(read.len() as u64).min(u64::from(self.entry.max_tokens));
         let mut chooser = LogitsProcessor::new(sampling.seed, self.entry.temperature, self.entry.top_p);
         let mut decoder = self.tokenizer.decode_stream(true);
@@ -119,7 +122,7 @@ impl Gguf {
             }
             written += 1;
             if let Some(piece) = decoder.step(next).map_err(local)? {
-                listener(Piece::Text(&piece));
+                told(listener(Piece::Text(&piece)))?;
                 text += &piece;
             }
             input = vec![next];
@@ -132,6 +135,10 @@ impl Gguf {
         };
         Ok((text, usage, !ended))
     }
+}
+
+fn told(flow: ControlFlow<()>) -> Result<(), ChatError> {
+    if flow.is_break() { Err(ChatError::Stopped) } else { Ok(()) }
 }
 
 fn local(error: impl std::fmt::Display) -> ChatError {

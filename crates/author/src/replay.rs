@@ -79,7 +79,9 @@ impl Chat for Replay {
         let recorded = self.replies.get(&sampling.sample);
         let recorded = recorded.ok_or(ChatError::NotRecorded(sampling.sample))?;
         for line in recorded.reply.split_inclusive('\n') {
-            listener(Piece::Text(line));
+            if listener(Piece::Text(line)).is_break() {
+                return Err(ChatError::Stopped);
+            }
         }
         Ok(Reply {
             text: recorded.reply.clone(),
@@ -92,6 +94,8 @@ impl Chat for Replay {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use super::*;
 
     fn open(text: &str) -> Result<Replay, ReplayError> {
@@ -106,6 +110,7 @@ mod tests {
             if let Piece::Text(text) = piece {
                 heard += text;
             }
+            ControlFlow::Continue(())
         })?;
         assert_eq!(heard, reply.text);
         Ok(reply.text)

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::ops::ControlFlow;
 
 use crate::{Listener, Piece};
 
@@ -41,18 +42,25 @@ pub(crate) struct Veil<'k, 'l> {
     /// The end of what came, which may be the beginning of the key, and whether it is a thought.
     held: String,
     thought: bool,
+    /// What the listener said last.
+    flow: ControlFlow<()>,
 }
 
 impl<'k, 'l> Veil<'k, 'l> {
     pub(crate) fn new(key: Option<&'k Secret>, listener: &'k mut Listener<'l>) -> Self {
-        Self { key, listener, held: String::new(), thought: false }
+        Self { key, listener, held: String::new(), thought: false, flow: ControlFlow::Continue(()) }
     }
 
-    pub(crate) fn hear(&mut self, piece: Piece<'_>) {
+    pub(crate) fn hear(&mut self, piece: Piece<'_>) -> ControlFlow<()> {
+        self.take_in(piece);
+        self.flow
+    }
+
+    fn take_in(&mut self, piece: Piece<'_>) {
         let (text, thought) = match piece {
             Piece::Text(text) => (text, false),
             Piece::Thought(text) => (text, true),
-            Piece::Again(_) => return (self.listener)(piece),
+            Piece::Reading(_) | Piece::Again(_) => return self.pass(piece),
         };
         if thought != self.thought {
             self.end();
@@ -75,7 +83,14 @@ impl<'k, 'l> Veil<'k, 'l> {
 
     fn tell(&mut self, text: &str) {
         if !text.is_empty() {
-            (self.listener)(if self.thought { Piece::Thought(text) } else { Piece::Text(text) });
+            self.pass(if self.thought { Piece::Thought(text) } else { Piece::Text(text) });
+        }
+    }
+
+    /// Who has broken it off hears no more.
+    fn pass(&mut self, piece: Piece<'_>) {
+        if self.flow.is_continue() {
+            self.flow = (self.listener)(piece);
         }
     }
 }
@@ -92,11 +107,12 @@ mod tests {
             if let Piece::Text(text) | Piece::Thought(text) = piece {
                 heard += text;
             }
+            ControlFlow::Continue(())
         };
         let mut veil = Veil::new(Some(&key), &mut listener);
         let characters: Vec<char> = text.chars().collect();
         for piece in characters.chunks(size) {
-            veil.hear(Piece::Text(&piece.iter().collect::<String>()));
+            assert!(veil.hear(Piece::Text(&piece.iter().collect::<String>())).is_continue());
         }
         veil.end();
         heard
@@ -126,14 +142,18 @@ mod tests {
     fn thoughts_and_text_keep_their_order() {
         let key = Secret::new("sk-1");
         let mut heard = String::new();
-        let mut listener = |piece: Piece<'_>| match piece {
-            Piece::Text(text) => heard += text,
-            Piece::Thought(text) => heard += &format!("({text})"),
-            Piece::Again(why) => heard += &format!("[{why}]"),
+        let mut listener = |piece: Piece<'_>| {
+            match piece {
+                Piece::Text(text) => heard += text,
+                Piece::Thought(text) => heard += &format!("({text})"),
+                Piece::Again(why) => heard += &format!("[{why}]"),
+                Piece::Reading(_) => {}
+            }
+            ControlFlow::Continue(())
         };
         let mut veil = Veil::new(Some(&key), &mut listener);
         for piece in [Piece::Thought("hm sk"), Piece::Text("-1 s"), Piece::Text("k-1"), Piece::Again("lost")] {
-            veil.hear(piece);
+            assert!(veil.hear(piece).is_continue());
         }
         assert_eq!(heard, "(hm )(sk)-1 (hidden)[lost]");
     }

@@ -3,6 +3,7 @@
 #[path = "support/server.rs"]
 mod server;
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -37,10 +38,14 @@ fn ask(model: &Model, hardware: Hardware, turns: &[Turn]) -> (Result<Answer, Aut
     let goal = goal(hardware);
     let request = Request { problem: Path::new("p.py"), text: PROBLEM, goal: &goal, sample: 3, seed: 1 << 40, turns };
     let mut heard = String::new();
-    let answer = model.write(&request, &mut |piece| match piece {
-        Piece::Text(text) => heard += text,
-        Piece::Thought(text) => heard += &format!("({text})"),
-        Piece::Again(why) => heard += &format!("[{why}]"),
+    let answer = model.write(&request, &mut |piece| {
+        match piece {
+            Piece::Text(text) => heard += text,
+            Piece::Thought(text) => heard += &format!("({text})"),
+            Piece::Again(why) => heard += &format!("[{why}]"),
+            Piece::Reading(_) => {}
+        }
+        ControlFlow::Continue(())
     });
     (answer, heard)
 }
@@ -198,16 +203,20 @@ fn what_passes_is_tried_again_and_told() {
 #[test]
 fn what_does_not_pass_is_told_once() {
     let wrong = |body: &[u8]| Step::Stream([b"data: ", body, b"\n\n"].concat());
+    // The last column: whether the next question may be answered all the same.
     for (step, told, may_pass) in [
         (Step::Say(401, "", format!("bad key {KEY}")), "401: bad key (hidden)", false),
-        (Step::Say(404, "", "no such model".into()), "404: no such model", false),
-        (Step::Say(200, "", "not JSON".into()), "no chat completion", false),
-        (Step::Say(200, "", r#"{"choices": []}"#.into()), "no choices", false),
-        (wrong(b"\xff\xfe not UTF-8"), "no chat completion", false),
-        (wrong(br#"{"choices": "all of them"}"#), "no chat completion", false),
+        (Step::Say(404, "", "no such model".into()), "404: no such model; asked at http://127.0.0.1", false),
+        (Step::Say(302, "location: /login\r\n", String::new()), "302: it points to /login, and is not followed", false),
+        (Step::Say(200, "", String::new()), "no chat completion: it is empty", true),
+        (Step::Say(200, "", "<html>Log in</html>".into()), "line 1 column 1: <html>Log in", true),
+        (Step::Say(200, "", r#"{"choices": []}"#.into()), "no choices: {\"choices\": []}", true),
+        (Step::Say(429, "retry-after: 3600\r\n", "slow down".into()), "429: slow down; it asks to wait 3600 s", true),
+        (wrong(b"\xff\xfe not UTF-8"), "no chat completion", true),
+        (wrong(br#"{"choices": "all of them"}"#), "no chat completion", true),
         (Step::Silence, "no answer within 1 s", true),
         (Step::Drip, "no answer within 1 s", true),
-        (Step::Endless, "more than", false),
+        (Step::Endless, "more than", true),
     ] {
         // A loaded machine may take its time to read what comes.
         let further = if told.contains("within 1 s") { "timeout_s = 1.0" } else { "timeout_s = 60.0" };

@@ -38,6 +38,8 @@ pub enum Until {
 pub enum Stop {
     /// All that was planned is done.
     Done,
+    /// All but some candidates, which nobody wrote or which could not be verified.
+    Missing(String),
     Accepted,
     Speedup,
     Tokens,
@@ -46,6 +48,8 @@ pub enum Stop {
     Money,
     /// The author has no further candidate.
     Exhausted,
+    /// The user broke an answer off.
+    Interrupted,
     /// The author does not answer, or cannot.
     Author(String),
     /// The problem is at fault.
@@ -80,6 +84,7 @@ impl Stop {
     pub fn text(&self) -> String {
         match self {
             Self::Done => "all that was planned is done".into(),
+            Self::Missing(why) => format!("all that could be had is done: {why}"),
             Self::Accepted => "a candidate is accepted".into(),
             Self::Speedup => "a candidate is as fast as asked".into(),
             Self::Tokens => "the budget of tokens is spent".into(),
@@ -87,6 +92,7 @@ impl Stop {
             Self::Time => "the time is over".into(),
             Self::Money => "the money is spent".into(),
             Self::Exhausted => "the author has no further candidate".into(),
+            Self::Interrupted => "it was broken off".into(),
             Self::Author(why) => format!("the author gives nothing: {why}"),
             Self::Problem(why) => format!("the problem is at fault: {why}"),
             Self::Infrastructure(why) => format!("verifying does not work here: {why}"),
@@ -98,8 +104,10 @@ impl Stop {
         match self {
             Self::Accepted | Self::Speedup => Some("with --until all"),
             Self::Tokens | Self::Verdicts | Self::Money => Some("with a larger budget"),
-            Self::Time | Self::Author(_) | Self::Infrastructure(_) => Some("by the same command"),
-            Self::Done => Some("with more rounds"),
+            Self::Time | Self::Missing(_) | Self::Interrupted | Self::Author(_) | Self::Infrastructure(_) => {
+                Some("by the same command")
+            }
+            Self::Done => Some("with a larger --n, --rounds or --max-rounds"),
             Self::Exhausted | Self::Problem(_) => None,
         }
     }

@@ -62,7 +62,8 @@ impl Report {
 
     /// 0 accepted, 1 not accepted, 3 not decided through no fault of a candidate.
     pub fn exit_code(&self) -> u8 {
-        let fault = |row: &Row| row.verdict.is_none_or(|kind| kind.exit_code() == 1);
+        // One that has code and no verdict was not decided.
+        let fault = |row: &Row| row.verdict.map_or(row.why.is_some(), |kind| kind.exit_code() == 1);
         match self.best {
             Some(_) => 0,
             None if self.stop.is_failure() => 3,

@@ -3,8 +3,9 @@
 mod forms;
 mod worker;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -27,6 +28,8 @@ pub struct Run<'a> {
     pub jobs: usize,
     /// Hears what happens, from several threads.
     pub watch: &'a (dyn Fn(Event<'_>) + Sync),
+    /// Set once answers in the making are to be broken off.
+    pub interrupted: &'a AtomicBool,
 }
 
 /// What happens in a run. Numbers are those of candidates.
@@ -90,8 +93,8 @@ struct State<'r> {
     author_failures: u32,
     checker_failures: u32,
     best: Option<u64>,
-    /// Candidates that the author did not give; another command may ask for them again.
-    given_up: BTreeSet<u64>,
+    /// Candidates that there was no answer or no verdict for, with the reason; another command may ask for them again.
+    given_up: BTreeMap<u64, String>,
     /// Verdicts that were paid for or are being made: no moment lies between the two.
     paid: u64,
 }
@@ -110,7 +113,7 @@ impl<'r> Run<'r> {
             author_failures: 0,
             checker_failures: 0,
             best: None,
-            given_up: BTreeSet::new(),
+            given_up: BTreeMap::new(),
             paid,
         };
         let shared = Shared { run: self, start: Instant::now(), forms, state: Mutex::new(state) };
@@ -123,7 +126,10 @@ impl<'r> Run<'r> {
         if let Some(error) = state.error.take() {
             return Err(error.into());
         }
-        if matches!(stop, Stop::Done | Stop::Exhausted | Stop::Author(_)) {
+        if let (Stop::Done, Some((_, why))) = (&stop, state.given_up.last_key_value()) {
+            stop = Stop::Missing(missing(state.given_up.len(), why));
+        }
+        if matches!(stop, Stop::Done | Stop::Missing(_) | Stop::Exhausted | Stop::Author(_)) {
             // What ended it may have come while the last candidate was under way.
             stop = self.limits.reached(&state.tree, shared.start.elapsed()).unwrap_or(stop);
         }
@@ -131,6 +137,11 @@ impl<'r> Run<'r> {
         state.folder.report(&report)?;
         Ok((state.tree, report))
     }
+}
+
+fn missing(count: usize, why: &str) -> String {
+    let candidates = if count == 1 { "1 candidate is" } else { &format!("{count} candidates are") };
+    format!("{candidates} missing: {why}")
 }
 
 impl<'r> Shared<'r> {
@@ -223,7 +234,7 @@ impl State<'_> {
     /// What was planned and is still to be done.
     fn missing(&self) -> Vec<Planned> {
         let mut missing = self.tree.missing();
-        missing.retain(|planned| !self.given_up.contains(&planned.sample));
+        missing.retain(|planned| !self.given_up.contains_key(&planned.sample));
         missing
     }
 }

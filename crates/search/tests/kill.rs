@@ -9,6 +9,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use support::{Said, Setting, Writer, verdict};
@@ -40,6 +41,7 @@ impl Checker for Slow {
 fn setting(folder: &Path) -> Setting {
     let select = Selection::Ucb { explore: 0.5 };
     Setting {
+        interrupted: AtomicBool::new(false),
         folder: folder.join("run"),
         plan: Plan::Search { children: 4, rounds: 4, select, window: Window::Best(2) },
         limits: Limits { until: Until::All, ..Limits::default() },

@@ -2,16 +2,17 @@
 
 mod support;
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use support::{Reader, Said, Setting, Writer, settings};
+use support::{Reader, Said, Setting, Talker, Writer, settings};
 use tilewright_author::{AuthorError, ChatError};
 use tilewright_search::{Folder, FolderError, Limits, Plan, Selection, Stop, Until, Window};
 
 fn setting(plan: Plan, limits: Limits, jobs: usize) -> (Setting, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
-    (Setting { folder: folder.path().join("run"), plan, limits, jobs }, folder)
+    let interrupted = AtomicBool::new(false);
+    (Setting { folder: folder.path().join("run"), plan, limits, jobs, interrupted }, folder)
 }
 
 fn all() -> Limits {
@@ -123,6 +124,62 @@ fn a_silent_author_ends_the_run_and_another_command_goes_on() {
     let good = Writer(|request: &tilewright_author::Request<'_>| code(format!("incorrect {}", request.sample)));
     let (tree, report) = setting.go(&good, &checker);
     assert_eq!((tree.nodes.len(), report.stop, checker.checks.load(Ordering::SeqCst)), (12, Stop::Done, 12));
+}
+
+#[test]
+fn a_run_that_lacks_answers_or_verdicts_does_not_call_itself_done() {
+    let refused = || Said::Nothing(ChatError::Connection("refused".into()).into());
+    let code_of = |request: &tilewright_author::Request<'_>| code(format!("incorrect {}", request.sample));
+    for (lacking, answers, exit_code) in [([true, true], 0, 3), ([false, true], 1, 1)] {
+        let (setting, _folder) = setting(Plan::Chains { n: 2, rounds: 1 }, all(), 1);
+        let checker = Reader::default();
+        let partly = Writer(
+            |request: &tilewright_author::Request<'_>| {
+                if lacking[request.sample as usize] { refused() } else { code_of(request) }
+            },
+        );
+        let (tree, report) = setting.go(&partly, &checker);
+        let Stop::Missing(why) = &report.stop else { panic!("{:?}", report.stop) };
+        assert!(why.contains(&format!("{} candidate", 2 - answers)) && why.contains("refused"), "{why}");
+        assert_eq!(
+            (tree.nodes.len(), report.exit_code(), report.stop.next()),
+            (answers, exit_code, Some("by the same command"))
+        );
+        let (tree, report) = setting.go(&Writer(code_of), &checker);
+        assert_eq!((tree.nodes.len(), report.stop, checker.checks.load(Ordering::SeqCst)), (2, Stop::Done, 2));
+    }
+    let (setting, _folder) = setting(Plan::Chains { n: 2, rounds: 1 }, all(), 1);
+    let author = Writer(|request: &tilewright_author::Request<'_>| code(format!("infrastructure {}", request.sample)));
+    let (_, report) = setting.go(&author, &Reader::default());
+    assert_eq!(
+        (report.stop.clone(), report.exit_code()),
+        (Stop::Missing("2 candidates are missing: because".into()), 3)
+    );
+}
+
+#[test]
+fn one_broken_answer_is_no_end_and_three_in_a_row_are() {
+    let malformed = || Said::Nothing(ChatError::Malformed("it is empty".into()).into());
+    let (setting, _folder) = setting(Plan::Chains { n: 9, rounds: 1 }, all(), 1);
+    let now_and_then = Writer(|request: &tilewright_author::Request<'_>| match request.sample {
+        1 | 2 | 4 | 6..=8 => malformed(),
+        sample => code(format!("incorrect {sample}")),
+    });
+    let (tree, report) = setting.go(&now_and_then, &Reader::default());
+    assert_eq!(tree.nodes.keys().copied().collect::<Vec<_>>(), [0, 3, 5]);
+    assert!(matches!(&report.stop, Stop::Author(why) if why.contains("empty")), "{:?}", report.stop);
+}
+
+#[test]
+fn an_answer_that_the_user_breaks_off_ends_the_run_and_is_asked_for_again() {
+    let (setting, _folder) = setting(Plan::Chains { n: 3, rounds: 1 }, all(), 1);
+    let checker = Reader::default();
+    setting.interrupted.store(true, Ordering::SeqCst);
+    let (tree, report) = setting.go(&Talker, &checker);
+    assert_eq!((tree.nodes.len(), report.stop, checker.checks.load(Ordering::SeqCst)), (0, Stop::Interrupted, 0));
+    setting.interrupted.store(false, Ordering::SeqCst);
+    let (tree, report) = setting.go(&Talker, &checker);
+    assert_eq!((tree.nodes.len(), report.stop), (3, Stop::Done));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A server's answer: one JSON document, or a stream of server-sent events with a piece of it each.
 
 use std::io::{BufRead, BufReader, Read};
+use std::ops::ControlFlow;
 
 use serde::Deserialize;
 
@@ -98,16 +99,19 @@ pub(super) fn body(reader: impl Read) -> Result<Vec<u8>, ReadError> {
 
 /// An answer in one document.
 pub(super) fn whole(body: &[u8]) -> Result<Answer, ChatError> {
-    let malformed = |why: &str| ChatError::Malformed(why.into());
+    let malformed = |why: &str| malformed(why, body);
     let completion: Completion = serde_json::from_slice(body).map_err(|error| malformed(&error.to_string()))?;
     if let Some(error) = completion.error.filter(|error| !error.is_null()) {
         return Err(ChatError::Malformed(error.to_string()));
     }
     let choice = completion.choices.into_iter().next().ok_or_else(|| malformed("it has no choices"))?;
-    let text = choice.message.content.ok_or_else(|| malformed("its message has no content"))?;
+    let thoughts = choice.message.reasoning_content.unwrap_or_default();
+    // A model that was cut off, or ended, within its thoughts has said nothing, and that is an answer.
+    let silent = (choice.finish_reason.is_some() || !thoughts.is_empty()).then(String::new);
+    let text = choice.message.content.or(silent).ok_or_else(|| malformed("its message has no content"))?;
     Ok(Answer {
         text,
-        thoughts: choice.message.reasoning_content.unwrap_or_default(),
+        thoughts,
         model: completion.model,
         finish_reason: choice.finish_reason,
         usage: completion.usage.as_ref().map(Tokens::usage),
@@ -155,9 +159,21 @@ fn finished(answer: Answer) -> Result<Answer, ReadError> {
     Ok(answer)
 }
 
+/// Names what came too: the page of a proxy tells more than where it is no JSON. The client cuts it off.
+fn malformed(why: &str, came: &[u8]) -> ChatError {
+    ChatError::Malformed(match came.trim_ascii() {
+        [] => "it is empty".into(),
+        came => format!("{why}: {}", String::from_utf8_lossy(came)),
+    })
+}
+
+fn told(flow: ControlFlow<()>) -> Result<(), ChatError> {
+    if flow.is_break() { Err(ChatError::Stopped) } else { Ok(()) }
+}
+
 impl Answer {
     fn add(&mut self, data: &[u8], listener: &mut Listener<'_>) -> Result<(), ChatError> {
-        let chunk: Chunk = serde_json::from_slice(data).map_err(|error| ChatError::Malformed(error.to_string()))?;
+        let chunk: Chunk = serde_json::from_slice(data).map_err(|error| malformed(&error.to_string(), data))?;
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
             return Err(ChatError::Status { status, body: error.to_string() });
@@ -166,11 +182,11 @@ impl Answer {
         self.usage = chunk.usage.as_ref().map(Tokens::usage).or(self.usage);
         let Some(choice) = chunk.choices.into_iter().next() else { return Ok(()) };
         if let Some(thought) = choice.message.reasoning_content.filter(|text| !text.is_empty()) {
-            listener(Piece::Thought(&thought));
+            told(listener(Piece::Thought(&thought)))?;
             self.thoughts += &thought;
         }
         if let Some(text) = choice.message.content.filter(|text| !text.is_empty()) {
-            listener(Piece::Text(&text));
+            told(listener(Piece::Text(&text)))?;
             self.text += &text;
         }
         self.finish_reason = choice.finish_reason.or(self.finish_reason.take());
@@ -184,10 +200,13 @@ mod tests {
 
     fn read(text: &[u8]) -> (Result<Answer, ReadError>, String) {
         let mut heard = String::new();
-        let answer = streamed(text, &mut |piece| match piece {
-            Piece::Text(text) => heard += text,
-            Piece::Thought(text) => heard += &format!("({text})"),
-            Piece::Again(_) => {}
+        let answer = streamed(text, &mut |piece| {
+            match piece {
+                Piece::Text(text) => heard += text,
+                Piece::Thought(text) => heard += &format!("({text})"),
+                Piece::Reading(_) | Piece::Again(_) => {}
+            }
+            ControlFlow::Continue(())
         });
         (answer, heard)
     }
@@ -222,6 +241,26 @@ mod tests {
                 Err(_) => panic!("cut at {cut}: another error"),
             }
         }
+    }
+
+    #[test]
+    fn a_model_that_only_thinks_has_said_nothing() {
+        for rest in [r#", "reasoning_content": "hm"}"#, r#"}, "finish_reason": "length""#] {
+            let body = format!("{{\"choices\": [{{\"message\": {{\"content\": null{rest}}}]}}");
+            let answer = whole(body.as_bytes()).expect("an answer");
+            assert_eq!(answer.text, "", "{body}");
+        }
+        assert!(whole(br#"{"choices": [{"message": {"content": null}}]}"#).is_err());
+    }
+
+    #[test]
+    fn a_listener_may_break_it_off() {
+        let mut heard = 0;
+        let answer = streamed(STREAM.as_bytes(), &mut |_| {
+            heard += 1;
+            if heard == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        assert!(matches!(answer, Err(ReadError::Chat(ChatError::Stopped))) && heard == 2);
     }
 
     #[test]

@@ -75,14 +75,22 @@ impl Client {
                 Err(failed) => failed,
             };
             let wait = asked.unwrap_or(pause).min(MAX_PAUSE);
-            if left == 0 || !error.may_pass() || Instant::now() + wait >= deadline {
+            if left == 0 || !error.may_pass() {
                 return Err(error);
+            }
+            if Instant::now() + wait >= deadline {
+                return Err(match asked {
+                    Some(pause) => ChatError::TooLongPause { failed: Box::new(error), pause },
+                    None => error,
+                });
             }
             if asked.is_some() {
                 self.pace.pause(wait);
             }
             tracing::debug!(endpoint = self.name, %error, "asking again");
-            listener(Piece::Again(&error.to_string()));
+            if listener(Piece::Again(&error.to_string())).is_break() {
+                return Err(ChatError::Stopped);
+            }
             std::thread::sleep(wait);
             pause *= 2;
         }
@@ -119,8 +127,7 @@ impl Client {
         if left.is_zero() {
             return Err((self.timeout(), None));
         }
-        let url = format!("{}/chat/completions", self.endpoint.base_url.trim_end_matches('/'));
-        let mut call = self.agent.post(url).header("content-type", "application/json");
+        let mut call = self.agent.post(self.url()).header("content-type", "application/json");
         if let Some(key) = &self.key {
             call = call.header("authorization", format!("Bearer {}", key.expose()));
         }
@@ -128,11 +135,13 @@ impl Client {
         let response = call.send(request).map_err(|error| (self.failed(error), None))?;
         let status = response.status();
         let asked = pause_asked(&response);
+        let hint = self.hint(&response);
         let stream = header(&response, "content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
         let reader = response.into_body().into_reader();
         let answer = if status != StatusCode::OK {
             answer::body(reader).and_then(|body| {
-                let body = self.hidden(&String::from_utf8_lossy(&body)).chars().take(MAX_TOLD).collect();
+                let body: String = self.hidden(String::from_utf8_lossy(&body).trim()).chars().take(MAX_TOLD).collect();
+                let body = [body, hint].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
                 Err(ReadError::Chat(ChatError::Status { status: status.as_u16(), body }))
             })
         } else if stream {
@@ -149,6 +158,22 @@ impl Client {
             ReadError::Io(error) => (self.failed(ureq::Error::from(error)), None),
             ReadError::Chat(error) => (self.without_key(error), asked),
         })
+    }
+
+    /// What a status means where the server does not say it in a way that helps.
+    fn hint(&self, response: &Response<ureq::Body>) -> String {
+        match response.status().as_u16() {
+            300..=399 => {
+                let place = self.hidden(header(response, "location").unwrap_or("another place"));
+                format!("it points to {place}, and is not followed: let base_url be the address that answers")
+            }
+            404 | 405 => format!("asked at {}, which is base_url and /chat/completions", self.url()),
+            _ => String::new(),
+        }
+    }
+
+    fn url(&self) -> String {
+        format!("{}/chat/completions", self.endpoint.base_url.trim_end_matches('/'))
     }
 
     fn reply(&self, answer: Answer, request: &str, spent: Duration) -> Reply {
@@ -171,7 +196,7 @@ impl Client {
     fn failed(&self, error: ureq::Error) -> ChatError {
         match error {
             ureq::Error::Timeout(_) => self.timeout(),
-            other => ChatError::Connection(self.hidden(&other.to_string())),
+            other => ChatError::Connection(format!("{}: {}", self.endpoint.base_url, self.hidden(&other.to_string()))),
         }
     }
 
@@ -181,7 +206,7 @@ impl Client {
 
     fn without_key(&self, error: ChatError) -> ChatError {
         match error {
-            ChatError::Malformed(why) => ChatError::Malformed(self.hidden(&why)),
+            ChatError::Malformed(why) => ChatError::Malformed(self.hidden(&why).chars().take(MAX_TOLD).collect()),
             ChatError::Status { status, body } => {
                 ChatError::Status { status, body: self.hidden(&body).chars().take(MAX_TOLD).collect() }
             }

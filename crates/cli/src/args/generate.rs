@@ -47,7 +47,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_enum, value_name = "RULE", default_value_t = SelectArg::Ucb)]
     pub(crate) select: SelectArg,
     /// How much ucb favours candidates that have few children
-    #[arg(long, value_name = "WEIGHT", default_value_t = 0.5)]
+    #[arg(long, value_name = "WEIGHT", default_value_t = 0.5, allow_negative_numbers = true, value_parser = parse_weight)]
     pub(crate) explore: f64,
     /// Which --window turns of those that led to a candidate its child is told
     #[arg(long, value_enum, value_name = "RULE", default_value_t = WindowArg::Best)]
@@ -126,13 +126,13 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "FILE")]
     config: Option<Utf8PathBuf>,
     /// How freely a model chooses, in place of the configuration's
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_temperature)]
     temperature: Option<f64>,
     /// Share of the likeliest tokens that a model chooses from, in place of the configuration's
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = parse_share)]
     top_p: Option<f64>,
     /// Tokens of one answer, in place of the configuration's
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     answer_tokens: Option<u32>,
 }
 
@@ -190,16 +190,16 @@ pub(crate) struct BudgetArgs {
     #[arg(long, value_name = "RULE")]
     pub(crate) until: Option<UntilArg>,
     /// Tokens of questions and answers together
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
     /// Candidates verified
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_verdicts: Option<u64>,
     /// Seconds of this command; what is under way is finished
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = parse_seconds)]
     pub(crate) max_time: Option<f64>,
     /// Money, in the currency of the endpoint's prices
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true, value_parser = parse_amount)]
     pub(crate) max_cost: Option<f64>,
 }
 
@@ -228,6 +228,27 @@ pub(crate) enum UntilArg {
     Accepted,
     Speedup(f64),
     All,
+}
+
+/// A number that `fits`, or what is wanted.
+fn parse_number(text: &str, fits: impl Fn(f64) -> bool, wanted: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|&number| fits(number)).ok_or_else(|| wanted.into())
+}
+
+fn parse_temperature(text: &str) -> Result<f64, String> {
+    parse_number(text, |number| (0.0..=100.0).contains(&number), "give 0, for the likeliest token each time, or more")
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    parse_number(text, |number| number > 0.0 && number <= 1.0, "give a share above 0 and at most 1")
+}
+
+fn parse_amount(text: &str) -> Result<f64, String> {
+    parse_number(text, |number| number > 0.0 && number.is_finite(), "give an amount above 0")
+}
+
+fn parse_weight(text: &str) -> Result<f64, String> {
+    parse_number(text, |number| (0.0..=1e6).contains(&number), "give 0 or more")
 }
 
 impl FromStr for UntilArg {

@@ -1,4 +1,5 @@
 use std::io::Read;
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -20,22 +21,26 @@ pub(crate) fn run(args: &AskArgs) -> anyhow::Result<ExitCode> {
     std::io::stdin().read_to_string(&mut question).map_err(|error| usage(format!("standard input: {error}")))?;
     // What has been printed cannot be taken back: where the question is asked again, the answer is printed whole.
     let (mut printed, mut whole, mut closed) = (String::new(), false, None);
-    let reply = chat
-        .say(&[Message::user(question)], Sampling { sample: 0, seed: args.seed }, &mut |piece| match piece {
+    let reply = chat.say(&[Message::user(question)], Sampling { sample: 0, seed: args.seed }, &mut |piece| {
+        match piece {
             Piece::Text(text) if !whole => {
                 printed += text;
-                closed = output::text(text).err().or(closed.take());
+                closed = output::text(text).err();
             }
             Piece::Again(why) => {
                 eprintln!("asking again: {why}");
                 whole = !printed.is_empty();
             }
+            Piece::Reading(tokens) => eprintln!("reading {tokens} tokens …"),
             _ => {}
-        })
-        .context("no answer")?;
+        }
+        // Nobody reads the rest.
+        if closed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
     if let Some(error) = closed {
         return Err(error.into());
     }
+    let reply = reply.context("no answer")?;
     if let Some(rest) = reply.text.strip_prefix(&printed) {
         output::text(rest)?;
     } else {

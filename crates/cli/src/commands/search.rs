@@ -7,9 +7,6 @@ use crate::args::{SearchArgs, SelectArg, WindowArg};
 
 /// Exit status: 0 accepted, 1 none accepted, 3 the author, the problem or this machine is in the way.
 pub(crate) fn run(args: &SearchArgs) -> anyhow::Result<ExitCode> {
-    if !(0.0..=1e6).contains(&args.explore) {
-        return Err(super::usage("--explore must be 0 or more"));
-    }
     let window = args.author.window;
     let plan = Plan::Search {
         children: args.node_num,

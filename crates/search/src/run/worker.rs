@@ -1,6 +1,9 @@
 //! One candidate: asked for, written down, verified, written down.
 
-use tilewright_author::{Answer, AuthorError, Request};
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+
+use tilewright_author::{Answer, AuthorError, ChatError, Request};
 use tilewright_contract::{Verdict, VerdictKind};
 use tilewright_verify::digest;
 
@@ -42,7 +45,14 @@ impl Shared<'_> {
             seed: author_seed(self.run.settings.seed, sample),
             turns: &turns,
         };
-        let answer = self.run.author.write(&request, &mut |piece| (self.run.watch)(Event::Piece { sample, piece }));
+        let answer = self.run.author.write(&request, &mut |piece| {
+            (self.run.watch)(Event::Piece { sample, piece });
+            if self.run.interrupted.load(Ordering::Relaxed) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
         let mut state = self.state();
         match answer {
             Ok(answer) => {
@@ -58,10 +68,10 @@ impl Shared<'_> {
                 Some(answer)
             }
             Err(error) => {
-                state.given_up.insert(sample);
+                state.given_up.insert(sample, error.to_string());
                 state.author_failed(&error);
                 drop(state);
-                if !matches!(error, AuthorError::Exhausted) {
+                if !matches!(error, AuthorError::Exhausted | AuthorError::Chat(ChatError::Stopped)) {
                     (self.run.watch)(Event::Failed { sample, why: &error.to_string() });
                 }
                 None
@@ -147,7 +157,7 @@ impl Shared<'_> {
             }
             VerdictKind::Infrastructure => {
                 state.paid -= 1;
-                state.given_up.insert(sample);
+                state.given_up.insert(sample, cause(&verdict));
                 state.checker_failures += 1;
                 if state.checker_failures >= MAX_FAILURES {
                     state.stop = Some(Stop::Infrastructure(cause(&verdict)));
@@ -201,6 +211,7 @@ impl State<'_> {
         self.author_failures += 1;
         let stop = match error {
             AuthorError::Exhausted => Stop::Exhausted,
+            AuthorError::Chat(ChatError::Stopped) => Stop::Interrupted,
             AuthorError::Problem(why) => Stop::Problem(why.clone()),
             error if !error.may_pass() || self.author_failures >= MAX_FAILURES => Stop::Author(error.to_string()),
             _ => return,

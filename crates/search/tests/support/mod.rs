@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use tilewright_author::{Answer, Author, AuthorError, Goal, Hardware, Listener, NoCode, Request, Usage};
+use tilewright_author::{
+    Answer, Author, AuthorError, ChatError, Goal, Hardware, Listener, NoCode, Piece, Request, Usage,
+};
 use tilewright_contract::{CandidateId, Target, Verdict, VerdictKind};
 use tilewright_search::{Checker, Event, Folder, Limits, Plan, Report, Run, Settings, Tree};
 
@@ -99,6 +101,22 @@ impl<F: Fn(&Request<'_>) -> Said + Send + Sync> Author for Writer<F> {
     }
 }
 
+/// Says its piece before it answers, and heeds who breaks it off.
+pub(crate) struct Talker;
+
+impl Author for Talker {
+    fn name(&self) -> &str {
+        "talker"
+    }
+
+    fn write(&self, request: &Request<'_>, listener: &mut Listener<'_>) -> Result<Answer, AuthorError> {
+        if listener(Piece::Text("incorrect")).is_break() {
+            return Err(ChatError::Stopped.into());
+        }
+        Writer(|request: &Request<'_>| Said::Code(format!("incorrect {}", request.sample))).write(request, listener)
+    }
+}
+
 pub(crate) fn settings() -> Settings {
     Settings {
         schema: Settings::SCHEMA.into(),
@@ -121,6 +139,8 @@ pub(crate) struct Setting {
     pub(crate) plan: Plan,
     pub(crate) limits: Limits,
     pub(crate) jobs: usize,
+    /// For the author who breaks himself off.
+    pub(crate) interrupted: AtomicBool,
 }
 
 impl Setting {
@@ -146,6 +166,7 @@ impl Setting {
             limits: self.limits,
             jobs: self.jobs,
             watch,
+            interrupted: &self.interrupted,
         };
         run.go(&mut folder, tree).expect("a run")
     }

@@ -21,6 +21,7 @@ fn document(event: Event<'_>) -> Value {
         Event::Round { planned } => json!({"event": "round", "planned": planned}),
         Event::Asking { sample, parent } => json!({"event": "asking", "sample": sample, "parent": parent}),
         Event::Piece { sample, piece } => match piece {
+            Piece::Reading(tokens) => json!({"event": "reading", "sample": sample, "tokens": tokens}),
             Piece::Text(text) => json!({"event": "text", "sample": sample, "text": text}),
             Piece::Thought(text) => json!({"event": "thought", "sample": sample, "text": text}),
             Piece::Again(why) => json!({"event": "again", "sample": sample, "why": why}),

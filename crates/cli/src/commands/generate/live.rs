@@ -32,6 +32,8 @@ struct State {
 }
 
 enum Doing {
+    /// The question, of so many tokens.
+    Reading(u64),
     /// So many pieces came.
     Writing(u64),
     Thinking(u64),
@@ -118,6 +120,7 @@ impl State {
             _ => 1,
         };
         let (doing, line) = match piece {
+            Piece::Reading(tokens) => (Doing::Reading(tokens), None),
             Piece::Text(_) => (Doing::Writing(count), None),
             Piece::Thought(_) => (Doing::Thinking(count), None),
             Piece::Again(why) => (Doing::Writing(0), Some(format!("{sample:>4}  asking again    {}", short(why)))),
@@ -133,6 +136,7 @@ impl State {
 
     fn line(&self) -> String {
         let doing = self.under_way.iter().map(|(sample, doing)| match doing {
+            Doing::Reading(tokens) => format!("{sample} reading {tokens} tokens"),
             Doing::Writing(0) => format!("{sample} asked"),
             Doing::Writing(count) => format!("{sample} writing ({count})"),
             Doing::Thinking(count) => format!("{sample} thinking ({count})"),

@@ -1,6 +1,8 @@
 //! From arguments to a run that is ready to go.
 
+use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -16,6 +18,9 @@ use tilewright_verify::{Device, LogError, Mode, Options, Problem, Verifier, dige
 use super::Live;
 use crate::args::{AuthorArgs, BudgetArgs, Common, FeedbackArg, HardwareArg, RunArgs, UntilArg};
 use crate::commands::{session, usage};
+
+/// A run that Ctrl-C ends with the program.
+static GOES_ON: AtomicBool = AtomicBool::new(false);
 
 /// What commands that write candidates are asked for.
 pub(crate) struct Setup<'a> {
@@ -62,12 +67,15 @@ impl Shop {
     }
 }
 
-/// Ctrl-C ends the program at once, which loses nothing; `told` says so.
-pub(crate) fn on_interrupt(told: String) -> anyhow::Result<()> {
+/// Ctrl-C, or a request to end: `pressed` tells whether the program is to end at once, which loses nothing, and what to say.
+pub(crate) fn on_interrupt(pressed: impl Fn() -> (bool, String) + Send + 'static) -> anyhow::Result<()> {
     ctrlc::set_handler(move || {
-        eprintln!("\ntilewright: interrupted: {told}");
-        // As a shell tells of a program that a signal has ended.
-        std::process::exit(130);
+        let (end, told) = pressed();
+        eprintln!("\ntilewright: {told}");
+        if end {
+            // As a shell tells of a program that a signal has ended.
+            std::process::exit(130);
+        }
     })
     .context("failed to listen for Ctrl-C")
 }
@@ -92,14 +100,16 @@ impl Setup<'_> {
         let mut options = self.options()?;
         let opened = self.open(&options)?;
         options.seed = opened.settings.seed;
-        on_interrupt(format!("everything so far is in {0}; --out {0} goes on by the same command", opened.out))?;
+        let told =
+            format!("interrupted: everything so far is in {0}; --out {0} goes on by the same command", opened.out);
+        on_interrupt(move || (true, told.clone()))?;
         let shop = Shop::open(options, self.common)?;
         let mut prepared = self.prepared(opened, &shop);
         let report = match watch {
-            Some(watch) => prepared.go(plan, watch)?,
+            Some(watch) => prepared.go(plan, watch, &GOES_ON)?,
             None => {
                 let live = Live::new(&prepared.tree)?;
-                let report = prepared.go(plan, &|event| live.hear(event));
+                let report = prepared.go(plan, &|event| live.hear(event), &GOES_ON);
                 live.end();
                 report?
             }
@@ -120,6 +130,13 @@ impl Setup<'_> {
         let mut options = session::options(self.run, &self.author.profiles, Mode::Replay, None)?;
         let baselines = self.author.baselines.iter().map(|&kind| kind.kind());
         options.timing = (!self.author.untimed).then(|| baselines.collect());
+        if matches!(self.budget.until, Some(UntilArg::Speedup(_)))
+            && (options.device == Device::Cpu || self.author.untimed)
+        {
+            return Err(usage(
+                "--until with a speedup waits for a timing, which takes a GPU: give --target cuda:N and not --untimed",
+            ));
+        }
         Ok(options)
     }
 
@@ -230,7 +247,13 @@ impl Prepared<'_> {
     }
 
     /// Goes on until the plan is done or a rule ends it.
-    pub(crate) fn go(&mut self, plan: Plan, watch: &(dyn Fn(Event<'_>) + Sync)) -> anyhow::Result<Report> {
+    /// Setting `interrupted` breaks answers in the making off.
+    pub(crate) fn go(
+        &mut self,
+        plan: Plan,
+        watch: &(dyn Fn(Event<'_>) + Sync),
+        interrupted: &AtomicBool,
+    ) -> anyhow::Result<Report> {
         let checker = Verifying {
             verifier: &self.shop.verifier,
             problem: &self.problem,
@@ -247,6 +270,7 @@ impl Prepared<'_> {
             limits: self.limits,
             jobs: self.jobs,
             watch,
+            interrupted,
         };
         let (tree, report) = run
             .go(&mut self.folder, std::mem::take(&mut self.tree))
@@ -256,8 +280,19 @@ impl Prepared<'_> {
     }
 }
 
+/// Errors that another place does not have.
+fn is_of_the_place(kind: ErrorKind) -> bool {
+    use ErrorKind::{NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
+    matches!(kind, NotADirectory | NotFound | PermissionDenied | ReadOnlyFilesystem)
+}
+
 fn folder_error(error: FolderError) -> anyhow::Error {
     match error {
+        FolderError::Io { what: "make", error: ref cause, .. } | FolderError::Log(LogError::Io(_, ref cause))
+            if is_of_the_place(cause.kind()) =>
+        {
+            usage(format!("{error}: give another folder by --out"))
+        }
         FolderError::Io { .. } | FolderError::Log(LogError::Io(..)) => error.into(),
         other => usage(other.to_string()),
     }

@@ -1,6 +1,7 @@
 //! A conversation at the terminal: a module in, candidates out, each as it is written and verified.
 
 mod command;
+mod stop;
 mod table;
 mod watch;
 
@@ -20,6 +21,7 @@ use super::usage;
 use crate::args::{AuthorArgs, BudgetArgs, Common, ReplArgs};
 use crate::{output, render};
 use command::{Command, HELP};
+use stop::Stopper;
 
 /// Candidates that an author who lists them is asked for.
 const WANTED: u32 = 32;
@@ -29,13 +31,16 @@ pub(crate) fn run(args: &ReplArgs) -> anyhow::Result<ExitCode> {
     let mut author = args.author.clone();
     let budget = BudgetArgs::default();
     let options = setup(args, &author, &common, &budget, Utf8Path::new("")).options()?;
+    known(&author)?;
     if let Some(problem) = &args.problem {
         super::session::check_file(problem, "problem")?;
     }
     eprintln!("starting …");
     let shop = Shop::open(options, &common)?;
-    on_interrupt("everything so far is in generated".into())?;
-    let mut repl = Repl { args, common: &common, budget: &budget, shop: &shop, work: None, last: ExitCode::SUCCESS };
+    let stop: &'static Stopper = Box::leak(Box::default());
+    on_interrupt(move || stop.pressed())?;
+    let mut repl =
+        Repl { args, common: &common, budget: &budget, shop: &shop, stop, work: None, last: ExitCode::SUCCESS };
     let mut editor = DefaultEditor::new().context("failed to set the line editor up")?;
     let mut next = args.problem.clone().map(Command::Load);
     if std::io::stdin().is_terminal() {
@@ -106,6 +111,7 @@ struct Repl<'a> {
     common: &'a Common,
     budget: &'a BudgetArgs,
     shop: &'a Shop,
+    stop: &'static Stopper,
     /// The module at hand.
     work: Option<Prepared<'a>>,
     last: ExitCode,
@@ -154,9 +160,7 @@ impl Repl<'_> {
                     // The module at hand stays if there is no such author.
                     Some(problem) => self.begin(&problem, &asked)?,
                     None => {
-                        if asked.author != OFFLINE {
-                            asked.model.chat(&asked.author)?;
-                        }
+                        known(&asked)?;
                         eprintln!("{} will be asked", asked.author);
                     }
                 }
@@ -186,8 +190,9 @@ impl Repl<'_> {
         let known = work.tree.nodes.len();
         let plan = Plan::One { round: work.tree.rounds.len() as u32, parent };
         let watch = watch::Watch::default();
-        let report = work.go(plan, &|event| watch.hear(event))?;
+        let report = self.stop.while_busy(|interrupted| work.go(plan, &|event| watch.hear(event), interrupted));
         watch.end();
+        let report = report?;
         self.last = ExitCode::from(report.exit_code());
         if work.tree.rounds.is_empty() {
             eprintln!("{}", report.stop.text());
@@ -195,7 +200,7 @@ impl Repl<'_> {
         }
         match work.tree.nodes.values().next_back().filter(|_| work.tree.nodes.len() > known) {
             Some(node) => newest(node, report.best == Some(node.sample)),
-            None if report.stop == Stop::Done => {
+            None if matches!(report.stop, Stop::Done | Stop::Missing(_)) => {
                 eprintln!("there is no answer");
                 Ok(())
             }
@@ -209,6 +214,14 @@ impl Repl<'_> {
     fn work(&self) -> anyhow::Result<&Prepared<'_>> {
         self.work.as_ref().ok_or_else(no_module)
     }
+}
+
+/// Whether there is such an author.
+fn known(author: &AuthorArgs) -> anyhow::Result<()> {
+    if author.author != OFFLINE {
+        author.model.chat(&author.author)?;
+    }
+    Ok(())
 }
 
 /// Says what became of a candidate, and what to do with it.

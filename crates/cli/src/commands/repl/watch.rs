@@ -17,6 +17,7 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) fn hear(&self, event: Event<'_>) {
         match event {
+            Event::Piece { piece: Piece::Reading(tokens), .. } => self.line(&format!("reading {tokens} tokens …")),
             Event::Piece { piece: Piece::Text(text), .. } => self.put(&tame(text)),
             Event::Piece { piece: Piece::Thought(text), .. } => {
                 let text = tame(text);

@@ -121,8 +121,9 @@ pub struct ReplayEntry {
 #[serde(deny_unknown_fields)]
 pub struct GgufEntry {
     pub path: PathBuf,
-    #[serde(default)]
-    pub temperature: Option<f64>,
+    /// 0 for the likeliest token each time, which makes all answers to a question the same.
+    #[serde(default = "gguf_temperature")]
+    pub temperature: f64,
     #[serde(default)]
     pub top_p: Option<f64>,
     /// Of one answer.
@@ -143,6 +144,10 @@ fn concurrent() -> u32 {
 
 fn max_tokens() -> u32 {
     4096
+}
+
+fn gguf_temperature() -> f64 {
+    0.6
 }
 
 fn gguf_max_tokens() -> u32 {
@@ -249,6 +254,7 @@ impl Endpoint {
         if let Some((name, _)) = rates.iter().find(|(_, rate)| rate.is_some_and(|rate| !(rate > 0.0 && rate < 1e12))) {
             return Err(format!("{name} must be above 0"));
         }
+        choice(self.temperature, self.top_p)?;
         if self.concurrent == 0 {
             return Err("concurrent must be at least 1".into());
         }
@@ -281,6 +287,23 @@ impl Endpoint {
         }
         Ok(Some(Secret::new(key)))
     }
+}
+
+impl GgufEntry {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        choice(Some(self.temperature), self.top_p)
+    }
+}
+
+/// How a model may choose its tokens.
+fn choice(temperature: Option<f64>, top_p: Option<f64>) -> Result<(), String> {
+    if temperature.is_some_and(|temperature| !(0.0..=100.0).contains(&temperature)) {
+        return Err("temperature must be 0 or more".into());
+    }
+    if top_p.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+        return Err("top_p must be above 0 and at most 1".into());
+    }
+    Ok(())
 }
 
 fn user_file() -> Option<PathBuf> {
@@ -331,6 +354,9 @@ mod tests {
             (format!("{PLAIN}timeout_s = 0.0\n"), "timeout_s"),
             (format!("{PLAIN}timeout_s = nan\n"), "timeout_s"),
             (format!("{PLAIN}requests_per_minute = 0.0\n"), "requests_per_minute"),
+            (format!("{PLAIN}temperature = -0.1\n"), "temperature"),
+            (format!("{PLAIN}temperature = nan\n"), "temperature"),
+            (format!("{PLAIN}top_p = 1.5\n"), "top_p"),
             (format!("{PLAIN}concurrent = 0\n"), "concurrent"),
             (format!("{PLAIN}price_input = -1.0\n"), "price_input"),
             (format!("{PLAIN}extra = {{ model = \"x\" }}\n"), "extra must not set"),

@@ -29,7 +29,8 @@ pub struct Gguf {
     entry: GgufEntry,
     tokenizer: Tokenizer,
     template: Option<String>,
-    end: Option<u32>,
+    /// Tokens that end an answer: the first one also ends a text, for templates.
+    ends: Vec<u32>,
     context_tokens: u64,
     model: Mutex<ModelWeights>,
 }
@@ -51,7 +52,8 @@ impl Gguf {
         let text = |key: &str| content.metadata.get(key).and_then(|value| value.to_string().ok()).cloned();
         let number = |key: &str| content.metadata.get(key).and_then(|value| value.to_u32().ok());
         let template = text("tokenizer.chat_template");
-        let end = number("tokenizer.ggml.eos_token_id");
+        let ends =
+            ["tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"].into_iter().filter_map(number).collect();
         // What this implementation of the model has positions for is a bound too.
         let context_tokens = number("llama.context_length").map_or(DEFAULT_CONTEXT, u64::from).min(MAX_SEQ_LEN as u64);
         let model =
@@ -62,7 +64,7 @@ impl Gguf {
             entry: entry.clone(),
             tokenizer,
             template,
-            end,
+            ends,
             context_tokens,
             model: Mutex::new(model),
         })
@@ -83,7 +85,7 @@ impl Gguf {
             let special = |id: Option<u32>| id.and_then(|id| self.tokenizer.id_to_token(id)).unwrap_or_default();
             Environment::new().render_str(
                 template,
-                context! { messages => told.clone(), add_generation_prompt => true, bos_token => "", eos_token => special(self.end) },
+                context! { messages => told.clone(), add_generation_prompt => true, bos_token => "", eos_token => special(self.ends.first().copied()) },
             )
         };
         let own = self.template.as_deref().and_then(|template| render(template).ok());
@@ -96,18 +98,18 @@ impl Gguf {
         sampling: Sampling,
         listener: &mut Listener<'_>,
     ) -> Result<(String, Usage, bool), ChatError> {
-        let start = Instant::now();
         let read = self.tokenizer.encode(prompt, false).map_err(local)?.get_ids().to_vec();
         if read.len() as u64 >= self.context_tokens {
             let (asked, most) = (read.len(), self.context_tokens);
             return Err(ChatError::Local(format!("the question has {asked} tokens, and the model attends to {most}")));
         }
-        // A model reads a question in one go: whoever is to hear of it hears of it before.
-        told(listener(Piece::Reading(read.len() as u64)))?;
         let room = self.context_tokens.saturating_sub(read.len() as u64).min(u64::from(self.entry.max_tokens));
-        let mut chooser = LogitsProcessor::new(sampling.seed, self.entry.temperature, self.entry.top_p);
+        let mut chooser = LogitsProcessor::new(sampling.seed, Some(self.entry.temperature), self.entry.top_p);
         let mut decoder = self.tokenizer.decode_stream(true);
         let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = Instant::now();
+        // A model reads a question in one go: whoever is to hear of it hears of it before.
+        told(listener(Piece::Reading(read.len() as u64)))?;
         let (mut text, mut input, mut position, mut written) = (String::new(), read.clone(), 0, 0);
         let mut ended = false;
         while written < room {
@@ -116,7 +118,7 @@ impl Gguf {
                 tokens.and_then(|tokens| model.forward(&tokens, position)).and_then(|logits| logits.squeeze(0));
             let next = logits.and_then(|logits| chooser.sample(&logits)).map_err(local)?;
             position += input.len();
-            if Some(next) == self.end {
+            if self.ends.contains(&next) {
                 ended = true;
                 break;
             }

@@ -41,20 +41,19 @@ pub fn chat(name: &str, config: Option<&Path>, overrides: Overrides) -> Result<B
         return Ok(Box::new(Replay::open(name, &config.beside(&entry.path))?));
     }
     if let Some(entry) = config.gguf.get_mut(name) {
-        set(overrides, &mut entry.temperature, &mut entry.top_p, &mut entry.max_tokens);
+        entry.temperature = overrides.temperature.unwrap_or(entry.temperature);
+        entry.top_p = overrides.top_p.or(entry.top_p);
+        entry.max_tokens = overrides.max_tokens.unwrap_or(entry.max_tokens);
         let entry = entry.clone();
+        entry.check().map_err(|why| ConfigError::Endpoint { name: name.into(), why })?;
         return gguf(name, &config.beside(&entry.path), &entry);
     }
     if let Some(endpoint) = config.endpoints.get_mut(name) {
-        set(overrides, &mut endpoint.temperature, &mut endpoint.top_p, &mut endpoint.max_tokens);
+        endpoint.temperature = overrides.temperature.or(endpoint.temperature);
+        endpoint.top_p = overrides.top_p.or(endpoint.top_p);
+        endpoint.max_tokens = overrides.max_tokens.unwrap_or(endpoint.max_tokens);
     }
     Ok(Box::new(Client::new(&config, name)?))
-}
-
-fn set(overrides: Overrides, temperature: &mut Option<f64>, top_p: &mut Option<f64>, max_tokens: &mut u32) {
-    *temperature = overrides.temperature.or(*temperature);
-    *top_p = overrides.top_p.or(*top_p);
-    *max_tokens = overrides.max_tokens.unwrap_or(*max_tokens);
 }
 
 #[cfg(feature = "gguf")]

@@ -226,6 +226,35 @@ fn a_search_that_is_killed_goes_on_and_pays_nothing_twice() {
 }
 
 #[test]
+fn what_cannot_be_meant_is_told_before_anything_starts() {
+    let server = Server::start(vec![said("never asked")]);
+    let bench = Bench::new(&server);
+    let inside_a_file = problem().join("run");
+    for (command, arguments, told) in [
+        ("generate", vec!["--temperature", "nan"], "give 0"),
+        ("generate", vec!["--temperature", "-1"], "give 0"),
+        ("generate", vec!["--top-p", "1.5"], "at most 1"),
+        ("generate", vec!["--answer-tokens", "0"], "--answer-tokens"),
+        ("generate", vec!["--max-cost", "nan"], "above 0"),
+        ("generate", vec!["--max-cost", "-1"], "above 0"),
+        ("generate", vec!["--max-time", "-1"], "above 0"),
+        ("generate", vec!["--max-tokens", "0"], "--max-tokens"),
+        ("generate", vec!["--max-verdicts", "0"], "--max-verdicts"),
+        ("generate", vec!["--until", "1.5x"], "takes a GPU"),
+        ("generate", vec!["--out", inside_a_file.to_str().unwrap()], "another folder by --out"),
+        ("search", vec!["--explore", "-1"], "give 0 or more"),
+        ("search", vec!["--explore", "nan"], "give 0 or more"),
+        ("repl", vec!["--author", "nobody"], "it has m"),
+    ] {
+        let mut command = bench.command(command);
+        let (code, stdout, stderr) = run(command.arg(problem()).args(&arguments).stdin(Stdio::null()));
+        assert_eq!((code, stdout.as_str()), (Some(2), ""), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(told), "{arguments:?}: {stderr}");
+    }
+    assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
 fn a_question_is_asked_as_it_stands() {
     let server = Server::start(vec![said("an answer, é"), Step::Say(200, "", completion("whole"))]);
     let bench = Bench::new(&server);

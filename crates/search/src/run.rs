@@ -140,8 +140,7 @@ impl<'r> Run<'r> {
 }
 
 fn missing(count: usize, why: &str) -> String {
-    let candidates = if count == 1 { "1 candidate is" } else { &format!("{count} candidates are") };
-    format!("{candidates} missing: {why}")
+    if count == 1 { format!("1 candidate is missing: {why}") } else { format!("{count} candidates are missing: {why}") }
 }
 
 impl<'r> Shared<'r> {

@@ -1,5 +1,6 @@
 //! One question to an OpenAI-compatible server, within a deadline, a number of retries and a bound on bytes.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -55,7 +56,7 @@ impl Client {
 
     /// Says the messages and waits for the answer. `further` fields go into the request where `extra` does not set them.
     pub fn chat(&self, messages: &[Message], further: &Map<String, Value>) -> Result<Reply, ChatError> {
-        self.ask(self.request(messages, further), &mut |_| {})
+        self.ask(self.request(messages, further), &mut |_| ControlFlow::Continue(()))
     }
 
     /// Tries until there is an answer, no time, or no hope.

@@ -93,10 +93,12 @@ fn read(editor: &mut DefaultEditor) -> anyhow::Result<Option<Command>> {
             }
             Ok(line) if module.is_empty() && matches!(line.trim(), "exit" | "quit") => return Ok(Some(Command::Quit)),
             Ok(line) if module.is_empty() && matches!(line.trim(), "help" | "?") => return Ok(Some(Command::Help)),
-            Ok(line) if line.trim_end() == "." => return Ok(Some(Command::Module(module))),
             Ok(line) => {
                 module += &line;
                 module.push('\n');
+                if let Some(whole) = ended(&module) {
+                    return Ok(Some(Command::Module(whole)));
+                }
             }
             Err(ReadlineError::Interrupted) => module.clear(),
             Err(ReadlineError::Eof) if module.is_empty() => return Ok(None),
@@ -104,6 +106,13 @@ fn read(editor: &mut DefaultEditor) -> anyhow::Result<Option<Command>> {
             Err(error) => return Err(error).context("failed to read a line"),
         }
     }
+}
+
+/// A module up to the line that holds a dot, if that is the last one. Terminals give what is pasted as one line with line breaks in it.
+fn ended(module: &str) -> Option<String> {
+    let text = module.trim_end();
+    let rest = text.strip_suffix('.')?;
+    (rest.is_empty() || rest.ends_with(['\n', '\r'])).then(|| rest.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
 struct Repl<'a> {
@@ -233,7 +242,9 @@ fn newest(node: &Node, best: bool) -> anyhow::Result<()> {
     }
     if node.answer.source.is_ok() {
         let best = if best { ", the best so far" } else { "" };
-        eprintln!("number {}{best}. /show, /improve, /another, /save FILE, or another module", node.sample);
+        let same = node.checked.as_ref().and_then(|checked| checked.same_as);
+        let same = same.map_or_else(String::new, |other| format!(", which does the same as number {other}"));
+        eprintln!("number {}{same}{best}. /show, /improve, /another, /save FILE, or another module", node.sample);
     }
     Ok(())
 }
@@ -268,4 +279,24 @@ fn pasted(text: &str) -> anyhow::Result<Utf8PathBuf> {
     std::fs::create_dir_all(folder).with_context(|| format!("failed to make {folder}"))?;
     std::fs::write(&path, text).with_context(|| format!("failed to write {path}"))?;
     Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_ends_with_a_line_that_holds_a_dot_however_it_comes() {
+        for (typed, module) in [
+            ("a = 1\nb = 2\n.\n", Some("a = 1\nb = 2\n")),
+            ("a = 1\r\nb = 2\r\n.\r\n\n", Some("a = 1\nb = 2\n")),
+            ("a = 1\rb = 2\r.\r", Some("a = 1\nb = 2\n")),
+            (".\n", Some("")),
+            ("a = 1.\n", None),
+            ("a = [\n    1.\n", None),
+            ("a = 1\n", None),
+        ] {
+            assert_eq!(ended(typed).as_deref(), module, "{typed:?}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Samples that an author writes while the benchmark runs.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tilewright_author::{Author, AuthorError, Conversation, Goal, Hardware, Model, OFFLINE, Offline, Request, Style};
@@ -89,14 +90,14 @@ impl tilewright_bench::Author for Live {
             turns: &[],
         };
         let answer = match &self.who {
-            Who::Model(model) => model.write(&request, &mut |_| {}),
+            Who::Model(model) => model.write(&request, &mut |_| ControlFlow::Continue(())),
             Who::Offline { stage, each, by_problem } => {
                 let offline = {
                     let mut by_problem = by_problem.lock().unwrap_or_else(PoisonError::into_inner);
                     let new = || Arc::new(Offline::new(Stage::clone(stage), *each));
                     Arc::clone(by_problem.entry(problem.id.to_owned()).or_insert_with(new))
                 };
-                offline.write(&request, &mut |_| {})
+                offline.write(&request, &mut |_| ControlFlow::Continue(()))
             }
         };
         match answer {

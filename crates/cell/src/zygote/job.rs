@@ -58,7 +58,7 @@ pub(super) fn run(process: &Process, job: &Job, number: u32) -> Result<Outcome, 
     let start = Instant::now();
     let outcome = started(process, &notices).and_then(|pidfd| {
         let mut conversation = Conversation::new(job, socket, output, pidfd);
-        let spoken = conversation.speak(start + job.limits.wall);
+        let spoken = conversation.speak(process, start + job.limits.wall);
         conversation.child.kill();
         // Reaped by the zygote: only then is everything that the job started gone.
         let exit = exited(process, &notices);
@@ -188,12 +188,17 @@ impl<'a> Conversation<'a> {
     }
 
     /// Talks with the child until it is dead, has answered and outlived its grace, or must be killed.
-    fn speak(&mut self, deadline: Instant) -> Result<(), CellError> {
+    ///
+    /// A child dies with its zygote, but for one whose zygote ends before the child has asked the kernel for that.
+    fn speak(&mut self, process: &Process, deadline: Instant) -> Result<(), CellError> {
         let mut deadline = deadline;
         let mut socket_open = true;
         let mut output_open = true;
         let mut measured = Instant::now();
         loop {
+            if process.has_ended() {
+                return Err(process.died());
+            }
             let now = Instant::now();
             if now >= deadline {
                 self.end.get_or_insert(Err(Death::Timeout));

@@ -150,6 +150,11 @@ impl Process {
         }
     }
 
+    /// Whether the zygote is dead.
+    pub(super) fn has_ended(&self) -> bool {
+        lock(&self.waiting).is_none()
+    }
+
     /// The error for a zygote that has died.
     pub(super) fn died(&self) -> CellError {
         CellError::ZygoteDied(self.with_stderr("it closed its control socket".into()))

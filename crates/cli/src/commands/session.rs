@@ -46,7 +46,10 @@ pub(crate) fn stage(strict: bool, timeout: Duration, common: &Common) -> anyhow:
     let zygote = Zygote::start(ZygoteOptions::new(python))?;
     let versions = zygote.versions();
     let versions = Versions { torch: versions.torch, triton: versions.triton };
-    let cache = Cache::open(Cache::default_root()).context("failed to open the cache of compiled kernels")?;
+    let root = Cache::default_root();
+    let cache = Cache::open(&root).with_context(|| {
+        format!("failed to open the cache of compiled kernels, {} (TILEWRIGHT_CACHE names another)", root.display())
+    })?;
     let limits = StageLimits::default().within(timeout);
     Ok((Stage::new(Arc::new(zygote), cache, StageOptions { strict, limits }), versions))
 }

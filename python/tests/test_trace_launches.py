@@ -124,12 +124,15 @@ def test_each_configuration_is_a_plan():
     assert all(p["findings"] == [] for p in plans)
 
 
-def test_the_number_of_variants_is_bounded_and_chance_chooses_them():
+def test_too_many_configurations_are_chosen_from_outside():
     many = TUNED.replace("configs=[", "configs=[triton.Config({'B': 32}, num_stages=s) for s in range(1, 40)] + [", 1)
-    taken = []
-    for seed in (1, 1, 2):
-        *plans, measured = trace(many, max_variants=5, seed=seed)["plans"]
+
+    def taken(**further):
+        *plans, measured = trace(many, further=further)["plans"]
         assert measured["choices"][-1]["function"] == "(circumstance)"
-        taken.append([plan["choices"][0]["index"] for plan in plans])
-    assert all(len(some) == 5 and some[0] == 0 and some == sorted(some) for some in taken), taken
-    assert taken[0] == taken[1] != taken[2] and max(taken[0][-1], taken[2][-1]) > 5, taken
+        assert {plan["choices"][0]["of"] for plan in plans} == {41}
+        return [plan["choices"][0]["index"] for plan in plans]
+
+    assert taken(up_to=40) == list(range(41))
+    assert taken(up_to=39) == taken(these=[]) == [0]
+    assert taken(these=[0, 7, 39, 40, 10**30]) == [0, 1, 8, 40]

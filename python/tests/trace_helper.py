@@ -147,7 +147,7 @@ def request_of(source: str, signature: dict[str, Any], target: dict[str, Any] = 
         "signature": signature,
         "kernels": kernels,
         "target": target,
-        "max_variants": 64,
+        "further": {"up_to": 63},
         **more,
     }
 

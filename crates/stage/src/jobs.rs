@@ -156,10 +156,17 @@ pub struct TraceRequest<'a> {
     /// The calls of which the trace is to say whether they ran.
     pub calls: &'a [OpenCall],
     pub target: &'a Target,
-    /// Plans at most for the configurations of autotuners: the first, and one for each further one.
-    pub max_variants: u32,
-    /// Chooses the configurations, where there are more. Unrelated to every other seed.
-    pub seed: u64,
+    pub further: Further<'a>,
+}
+
+/// Which configurations of autotuners get a plan besides the first of each.
+#[derive(Debug, Clone, Copy, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Further<'a> {
+    /// All of them, or none where there are more.
+    UpTo(usize),
+    /// Those at these places of all: autotuners in the order in which they launch, each from its second configuration.
+    These(&'a [usize]),
 }
 
 /// A jit function and the line of its definition.
@@ -183,6 +190,14 @@ pub struct Trace {
     /// Indices of the request's `calls` that ran, in `__init__` or in `forward`.
     #[serde(default)]
     pub ran: Vec<usize>,
+}
+
+impl Trace {
+    /// How many configurations the autotuners have besides the first of each.
+    pub fn further(&self) -> usize {
+        let choices = self.plans.iter().take(1).flat_map(|plan| &plan.choices);
+        choices.fold(0, |all: usize, choice| all.saturating_add(choice.of.max(1) - 1))
+    }
 }
 
 /// Tensors that a candidate's `__init__` makes, for each asked seed. A claim.
@@ -271,8 +286,7 @@ impl Stage {
                 "kernels": request.kernels,
                 "calls": request.calls,
                 "target": request.target,
-                "max_variants": request.max_variants,
-                "seed": request.seed,
+                "further": request.further,
             })
         })?;
         let trace: Trace = self.answer("trace", job)?.value;

@@ -59,8 +59,7 @@ fn trace(response: Value) -> Result<Trace, StageError> {
         kernels: &[],
         calls: &[],
         target: &target(),
-        max_variants: 1,
-        seed: 0,
+        further: Further::UpTo(0),
     })
 }
 

@@ -421,8 +421,7 @@ class ModelNew(torch.nn.Module):
         kernels: &kernels,
         calls: &[],
         target: &target(),
-        max_variants: 8,
-        seed: 0,
+        further: Further::UpTo(7),
     };
     let trace = fixture.stage.trace(&request).unwrap();
     assert_eq!((trace.plans.len(), trace.missing.len(), trace.extra.len()), (1, 0, 0));

@@ -5,6 +5,7 @@
 mod batch;
 mod build;
 mod comparison;
+mod configurations;
 mod confirm;
 mod controls;
 mod coverage;

@@ -5,23 +5,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use tilewright_contract::{Finding, Opinion, OracleCase, Plan, Reason, Tier, Verdict, VerdictKind};
+use tilewright_contract::{Finding, Opinion, OracleCase, Reason, Tier, Verdict, VerdictKind};
 use tilewright_judge::check_output;
 use tilewright_screen::Cut;
-use tilewright_stage::{KernelSite, Permits, Stage, Trace, TraceRequest};
+use tilewright_stage::{Permits, Stage, Trace};
 
 use crate::build::Build;
+use crate::configurations::left_out;
 use crate::draft::{Draft, Stop, Watch, stop_at};
 use crate::lane::{Lane, Seat, Waited};
 use crate::opinion::{self, Reviewer};
 use crate::options::{Mode, Options};
 use crate::oracle::OracleSet;
-use crate::problem::{Problem, derive, identify};
+use crate::problem::{Problem, identify};
 use crate::target::Device;
 use crate::{confirm, coverage, direct, keep, room, timing};
-
-/// Autotune configurations of a candidate that are traced, compiled and, on a CPU, executed.
-const MAX_VARIANTS: u32 = 64;
 
 /// How often a candidate is verified again because a process of ours ended.
 const LOSSES: usize = 10;
@@ -237,21 +235,6 @@ impl Verifier {
     fn trace(&self, candidate: &Candidate<'_>) -> Result<Vec<Trace>, Stop> {
         parallel(&candidate.oracle.data.cases, |case| self.trace_case(candidate, case)).into_iter().collect()
     }
-
-    fn trace_case(&self, candidate: &Candidate<'_>, case: &OracleCase) -> Result<Trace, Stop> {
-        let kernels = &candidate.cut.kernels;
-        let kernels: Vec<_> =
-            kernels.iter().map(|kernel| KernelSite { name: kernel.name.clone(), line: kernel.line }).collect();
-        Ok(self.stage.trace(&TraceRequest {
-            source: &candidate.source,
-            signature: &case.signature,
-            kernels: &kernels,
-            calls: &candidate.cut.calls,
-            target: &self.options.target,
-            max_variants: MAX_VARIANTS,
-            seed: derive(self.options.seed, b"configurations"),
-        })?)
-    }
 }
 
 /// Maps over all cores, in order. Threads of its own: in a shared pool one candidate's endless kernel would hold up
@@ -272,15 +255,6 @@ pub(crate) fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + S
         }
     });
     results.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
-}
-
-/// Says that not every configuration of the autotuners is executed, where that is so.
-fn left_out(trace: &Trace) -> Option<String> {
-    let more =
-        |all: usize, plan: &Plan| plan.choices.iter().fold(all, |all, choice| all.saturating_add(choice.of.max(1) - 1));
-    let all = trace.plans.first().map_or(1, |plan| more(1, plan));
-    let executed = trace.plans.iter().filter(|plan| plan.is_usual()).count();
-    (executed < all).then(|| format!("{executed} of {all} autotune configurations are executed, chosen by chance"))
 }
 
 fn proofs(findings: &[Finding]) -> Vec<Finding> {

@@ -57,8 +57,6 @@ class Session:
         self.signature = request["signature"]
         self.source = Source(request["source"], scratch, request["kernels"])
         self.rng = random.Random(0)
-        self.choice = random.Random(request.get("seed", 0))
-        """Which configurations are traced, where there are more than can be."""
         self.addresses = Addresses(self.rng)
         self.streams = trace_torch.Streams()
         self.card = Card(device_properties(request["target"]))
@@ -248,11 +246,12 @@ def warm() -> None:
 
 
 def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
-    """Traces a candidate: `{source, signature, kernels, calls, target, max_variants, seed}` to
-    `{plans, missing, extra, ran}`.
+    """Traces a candidate: `{source, signature, kernels, calls, target, further}` to `{plans, missing, extra, ran}`.
 
-    `missing` are names of the signature's state that the module lacks (or has in another shape), `extra` names of its
-    own state that the signature lacks, `ran` the indices of those `calls` (places of the screen's open calls) that ran.
+    `further` says which configurations of autotuners are traced besides the first of each: `{"up_to": n}` all of them,
+    or none where there are more than n, `{"these": [rank, …]}` those at these places of all further ones. `missing`
+    are names of the signature's state that the module lacks (or has in another shape), `extra` names of its own state
+    that the signature lacks, `ran` the indices of those `calls` (places of the screen's open calls) that ran.
     """
     try:
         session = Session(request, scratch)
@@ -268,7 +267,7 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     seal_classes()
     try:
         with out_of_reach():
-            return _bounded(_traced(session, int(request.get("max_variants", 64))))
+            return _bounded(_traced(session, request["further"]))
     except MemoryError:
         raise
     except (Exception, TraceEnd) as exception:
@@ -276,7 +275,7 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
         return session.source.error("unsupported", exception)
 
 
-def _traced(session: Session, max_variants: int) -> dict[str, Any]:
+def _traced(session: Session, wanted: dict[str, Any]) -> dict[str, Any]:
     source = session.source
     session.snapshot = snapshot = trace_snapshot.Snapshot()
     session.audit.start()
@@ -288,7 +287,7 @@ def _traced(session: Session, max_variants: int) -> dict[str, Any]:
         if not isinstance(session.namespace.get("ModelNew"), type):
             response = error("missing-class", NameError("the file defines no class ModelNew"), None)
         else:
-            response = _plans(session, max_variants)
+            response = _plans(session, wanted)
     except TraceEnd:
         response = {"plans": [_empty_plan()], "missing": [], "extra": [], "ran": []}
     except MemoryError:
@@ -313,7 +312,7 @@ def _kind(exception: BaseException) -> str:
     return "exception"
 
 
-def _plans(session: Session, max_variants: int) -> dict[str, Any]:
+def _plans(session: Session, wanted: dict[str, Any]) -> dict[str, Any]:
     with session.coverage.watching():
         built = session.build()
     call = session.arguments()
@@ -326,7 +325,7 @@ def _plans(session: Session, max_variants: int) -> dict[str, Any]:
         _merge(base["findings"], trace_purity.repeat(session, built, call, base, state))
     _merge(base["findings"], state.findings())
     plans = [base]
-    for key, index in _some(session, _further(first), max_variants - 1):
+    for key, index in _chosen(_further(first), wanted):
         session.forced = {key: index}
         with session.coverage.watching():
             plans.append(session.call(built, session.arguments()).plan())
@@ -352,11 +351,11 @@ def _further(rec: Recorder) -> list[tuple[str, int]]:
     return [(key, index) for key, count in _alternatives(rec) for index in range(1, count)]
 
 
-def _some(session: Session, further: list[tuple[str, int]], most: int) -> list[tuple[str, int]]:
-    """All of them, or as many as may be: by a secret seed, so that none can be hidden behind many."""
-    if len(further) <= most:
-        return further
-    return [further[at] for at in sorted(session.choice.sample(range(len(further)), max(most, 0)))]
+def _chosen(further: list[tuple[str, int]], wanted: dict[str, Any]) -> list[tuple[str, int]]:
+    """Those that are asked for. Where all are too many, some are chosen elsewhere: here the file could see how."""
+    if "these" in wanted:
+        return [further[at] for at in wanted["these"] if at < len(further)]
+    return further if len(further) <= wanted["up_to"] else []
 
 
 def _measured(session: Session, built: Built, first: Recorder) -> list[tuple[str, dict[str, Any]]]:

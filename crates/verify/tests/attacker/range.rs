@@ -152,7 +152,7 @@ impl Range {
         let line = source.lines().position(|line| line == "@triton.jit").map_or(0, |at| at + 1);
         json!({
             "source": source, "signature": self.signature, "kernels": [{"name": "add_one", "line": line}],
-            "target": target(), "max_variants": 1,
+            "target": target(), "further": {"up_to": 0},
         })
     }
 

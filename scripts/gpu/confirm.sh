@@ -2,7 +2,8 @@
 # Confirms on this machine's GPU: every candidate of problems/ must be confirmed, and no file in confirm/hack may pass for
 # the honest one whose plan it is held against.
 #   scripts/gpu/confirm.sh [PROBLEM…]
-# OUT is where the verdicts go as JSON lines; LIMIT bounds the seconds of each call, JOBS says how many run at a time.
+# OUT is where the verdicts go as JSON lines; LIMIT bounds the seconds of each call with a file of confirm/, TOTAL those of
+# all problems; JOBS says how many calls run at a time.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . scripts/gpu/setup.sh
@@ -27,22 +28,27 @@ for file in "$here"/hack/*.py; do
   while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
 done
 wait
-for folder in ${*:-problems/*/}; do
-  verify "$folder/problem.py" "$folder/candidate.py" | note problem "$(basename "$folder")" &
-  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
-done
-wait
-"$TILEWRIGHT_PYTHON" - "$out/confirm.jsonl" <<'PY'
+# All of these by one service: a process for each would spend most of its time on starting.
+problems=(${*:-problems/*/})
+for folder in "${problems[@]%/}"; do
+  printf '{"id": "%s", "problem": "%s/problem.py", "candidate": "%s/candidate.py"}\n' "${folder##*/}" "$folder" "$folder"
+done | timeout "${TOTAL:-600}" "$BINARY" verify --batch - --target cuda:0 --untimed --trials 1 --confirm >"$out/confirm-problems.jsonl"
+"$TILEWRIGHT_PYTHON" - "$out/confirm.jsonl" "$out/confirm-problems.jsonl" "${#problems[@]}" <<'PY'
 import json, sys
-wrong = 0
+entries = [json.loads(line) for line in open(sys.argv[1])]
+answers = [json.loads(line) for line in open(sys.argv[2])]
+for answer in answers:
+    none = {"verdict": "none", "reasons": [{"message": answer.get("error") or ""}], "notes": []}
+    entries.append({"kind": "problem", "name": answer["id"], **(answer.get("verdict") or none)})
+wrong = int(sys.argv[3]) - len(answers)
+print(f"{wrong} problems without an answer\n" if wrong else "", end="")
 print("| what | file | verdict | why |\n|---|---|---|---|")
-with open(sys.argv[1]) as file:
-    for entry in map(json.loads, file):
-        confirmed = any(note.startswith("confirmed") for note in entry["notes"] or [])
-        good = (entry["verdict"] == "rejected") if entry["kind"] == "hack" else confirmed
-        wrong += not good
-        why = entry["reasons"][0]["message"] if entry["reasons"] else next((n for n in entry["notes"] if n.startswith("confirmed")), "")
-        print(f"| {entry['kind']} | {entry['name']} | {entry['verdict']}{'' if good else ' **wrong**'} | {why.replace('|', '/')[:200]} |")
+for entry in entries:
+    confirmed = next((note for note in entry["notes"] or [] if note.startswith("confirmed")), "")
+    good = (entry["verdict"] == "rejected") if entry["kind"] == "hack" else confirmed
+    wrong += not good
+    why = entry["reasons"][0]["message"] if entry["reasons"] else confirmed
+    print(f"| {entry['kind']} | {entry['name']} | {entry['verdict']}{'' if good else ' **wrong**'} | {why.replace('|', '/')[:200]} |")
 print(f"\n{wrong} wrong")
 sys.exit(1 if wrong else 0)
 PY

@@ -186,3 +186,28 @@ fn an_endless_neighbour_holds_nobody_up() {
     let kinds: Vec<VerdictKind> = got.into_iter().map(|(_, kind)| kind).collect();
     assert_eq!(kinds, [VerdictKind::Timeout, VerdictKind::Accepted, VerdictKind::Accepted]);
 }
+
+/// Of 100 configurations 64 are executed and 41 are right, so that chance alone cannot decide this.
+#[test]
+fn a_wrong_configuration_cannot_hide_among_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let verifier = verifier(&folder.path().join("cache"));
+    let path = folder.path().join("problem.py");
+    std::fs::write(&path, SCALED).unwrap();
+    let problem = verifier.load(&path);
+    let tuned = |wrong: &str| {
+        let configurations = format!(
+            "[triton.Config({{'BLOCK': 64, 'TWO': {wrong} if stages > 41 else 2}}, num_stages=stages) for stages in range(1, 101)]"
+        );
+        scaled("self.scale = nn.Parameter(torch.rand(features))", "scale", "TWO")
+            .replace("@triton.jit", &format!("@triton.autotune({configurations}, key=['cols'])\n@triton.jit"))
+            .replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, TWO: tl.constexpr")
+            .replace(", BLOCK=64)", ")")
+    };
+    for (wrong, kind) in [("2", VerdictKind::Accepted), ("3", VerdictKind::Incorrect)] {
+        let verdict = verifier.verify(&problem, Path::new("candidate.py"), tuned(wrong).as_bytes());
+        assert_eq!(verdict.verdict, kind, "{}", explain(&verdict));
+        let said = "64 of 100 autotune configurations are executed, chosen by chance";
+        assert!(verdict.notes.iter().any(|note| note == said), "{:?}", verdict.notes);
+    }
+}

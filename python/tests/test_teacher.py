@@ -190,6 +190,16 @@ OPERATIONS = {
     ),
     "scatters": ("return x.new_zeros(7, 37).index_add(0, y, x)", [*X, "torch.tensor([1, 4, 0, 1, 6])"]),
     "scans": ("return x.cumsum(1), x.cumsum(0), x.cumprod(1), x.flip(1).cumsum(1)", ["torch.rand(5, 37) + 0.5"]),
+    "scans of terms": (
+        "return (x + y[:, None]).cumsum(1), (x + y[:, None]).cumsum(0), (1 + 0.1 * x * y[:, None]).cumprod(0),"
+        " (x - y[:, None]).logcumsumexp(0), (x * y[:, None]).cummax(1)[0], y[:, None].expand(5, 37).cumsum(1) * x,"
+        " y[:, None].expand(5, 37).cumsum(0) * x, y[:, None].expand(5, 37).cummin(1)[0] * x",
+        ["torch.rand(5, 37) + 0.5", "torch.rand(5)"],
+    ),
+    "rolls": (
+        "return x.roll(3, 1), x.roll(37, 1), x[:1].roll(1, 0) * 2, x.roll((-1, 2), (0, 1))",
+        ["torch.rand(5, 37)"],
+    ),
     "products": ("return x @ y, y.t() @ x.t(), (x @ y).tril(), x[0] @ y, x @ y[:, 0]", [*X, "torch.randn(37, 18)"]),
     "batched": ("return x @ y, torch.einsum('bij,bkj->bik', x, x)", ["torch.randn(3, 5, 7)", "torch.randn(3, 7, 4)"]),
     "pools": (

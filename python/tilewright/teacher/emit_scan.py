@@ -11,7 +11,7 @@ from tilewright.teacher.ir import Scan
 from tilewright.teacher.launch import Launch, finish, store
 from tilewright.teacher.layout import Layout, axis_name, decode
 from tilewright.teacher.sizes import Sizes
-from tilewright.teacher.writer import TL, Arg, Space, Writer, compute_dtype
+from tilewright.teacher.writer import TL, Arg, Space, Writer, compute_dtype, simple
 
 NEUTRAL = {"cumsum": "sum", "cumprod": "prod", "logcumsumexp": "max", "cummax": "max", "cummin": "min"}
 
@@ -41,6 +41,7 @@ class Running:
             w.line(f"place = tl.zeros({shape}, tl.int64)" if shape else "place = tl.program_id(0).to(tl.int64) * 0")
 
     def combine(self, before: str, value: str) -> str:
+        value = value if simple(value) or self.helper else f"({value})"
         if self.kind == "cumsum":
             return f"{before} + {value}"
         return f"{before} * {value}" if self.kind == "cumprod" else f"{self.helper}({before}, {value})"
@@ -109,10 +110,11 @@ def emit_scan(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
         with w.block(f"for start in range(0, {length}, {block}):"):
             w.line(f"col = start + tl.arange(0, {block})")
             w.line(f"mask = col < {length}")
-            space = Space(dict(index), "mask")
+            # What does not change along a row is one number for it.
+            space = Space(dict(index), "mask", parts=[Space(dict(index))])
             decode(w, layout.r, "col", axis_name, space.index)
             text = w.term(node.term, space, running.neutral)
-            if not isinstance(node.term, ir.Read) or node.term.view.guards:
+            if not reads_along(w, node, layout.r, space):
                 text = w.assign("value", f"tl.where(mask, {text}, {running.neutral})")
             running.block(text, block)
             store_all(space, "scanned", "scanned_at")
@@ -130,7 +132,16 @@ def emit_scan(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
         with w.block(f"for step in range({length}):"):
             space = Space(dict(index), "mask")
             decode(w, layout.r, "step", axis_name, space.index)
+            space.parts = [Space({axis: space.index[axis] for axis, _ in layout.r})]
             running.step(w.term(node.term, space))
             store_all(space, "carry", "place")
         grid = f"(triton.cdiv({sizes.text(rows)}, 128),)"
     return finish(w, group, grid, f"{node.label}: {'blocks of a row with a carry' if last else 'one line a lane'}.")
+
+
+def reads_along(w: Writer, node: Scan, row: list[tuple[int, Any]], space: Space) -> bool:
+    """Whether what is scanned is read as it is, by a load whose mask leaves neutral elements outside of the row."""
+    if not isinstance(node.term, ir.Read) or node.term.view.guards:
+        return False
+    view = node.term.view
+    return any(w.place(view.offset(), view, space).terms.get(axis, 0) != 0 for axis, _ in row)

@@ -281,7 +281,10 @@ def roll(lowering: Lowering, x: Lazy, shifts: Any, dims: Any = ()) -> Lazy:
         size = x.shape[d]
         extents = lowering.sizes.of(size)
         values = shift.values if hasattr(shift, "values") else (shift,) * len(extents)
-        shift = offset_size(lowering, tuple(v % e for v, e in zip(values, extents, strict=True)), size)
+        within = tuple(v % max(e, 1) for v, e in zip(values, extents, strict=True))
+        if not any(within):
+            continue
+        shift = offset_size(lowering, within, size)
         x = lowering.share(x)
         tail = lowering.view(x, lambda v, d=d, s=size, k=shift: v.slice(d, s - k, k))
         head = lowering.view(x, lambda v, d=d, s=size, k=shift: v.slice(d, ir.ZERO, s - k))

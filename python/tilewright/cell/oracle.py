@@ -56,6 +56,9 @@ LARGE = 4 << 20
 SAMPLES = 16
 """Calls of a trial of a reference that draws random numbers."""
 
+NUDGES = 3
+"""Runs on inputs that are rounded otherwise, where native and float64 runs differ."""
+
 
 Layouts = dict[str, tuple[torch.dtype, torch.Size]]
 """Dtype and shape of each tensor of an output."""
@@ -149,6 +152,8 @@ class Oracle:
         self.data = data
         self.notes: list[str] = []
         self.no_float64: str | None = None
+        self.amplifies = False
+        """Whether the reference's own rounding is more than what else tells a float64 run from another computation."""
         self.stochastic = False
         self.hows: dict[tuple[str, str, int], dict[str, Any]] = {}
 
@@ -327,7 +332,15 @@ class Oracle:
         try:
             model = reference.widen(reference.build(case, self._weights(seed, level)))
             wide = reference.call_wide(model, docs, flats, derive(seed, "forward", 0), self.device)
-            return reference.disagreement(native, wide)
+            reason = reference.disagreement(native, wide)
+            if reason and reference.disagreement(native, wide, amplified=True) is None:
+                weights = self._weights(seed, level)
+                others = (self._call(case, weights, docs, reference.nudged(flats, i), seed) for i in range(NUDGES))
+                self.amplifies = reference.amplifies(native, wide, others)
+            if not self.amplifies:
+                return reason
+            self.notes.append(f"the reference amplifies rounding: {reason}")
+            return None
         except Exception as error:
             return f"the float64 run fails: {describe(error, self.path)}"
 
@@ -464,10 +477,10 @@ class Oracle:
             return (first, None) if regime == "seed" else "there is no float64 run to confirm it"
         try:
             second = reference.call_wide(wide, docs, flats, seed, self.device)
-            reason = reference.disagreement(first, second)
+            reason = reference.disagreement(first, second, amplified=self.amplifies and regime == "seed")
         except Exception as error:
             reason = describe(error, self.path)
-        if regime == "constant-rows" and reason is None and reference.vanishes(second, flats):
+        if regime in ("constant-rows", "mixed-rows") and reason is None and reference.vanishes(second, flats):
             # A variance, say: what is left in float32 is cancellation, and relative to nothing.
             reason = "an output is zero"
         if reason is None:

@@ -284,11 +284,23 @@ def differ(first: torch.Tensor, second: torch.Tensor, tolerance: float) -> str |
     if first.shape != second.shape:
         return f"shapes {list(first.shape)} and {list(second.shape)}"
     count = first.numel()
-    pairs = zip(first.detach().reshape(-1).split(CHUNK), second.detach().reshape(-1).split(CHUNK), strict=True)
+    pairs = _parts(first, second)
     if not first.is_floating_point():
         # A tie may be broken otherwise in another precision.
         unequal = sum(int((a != b).sum()) for a, b in pairs)
         return f"{unequal} of {count} elements differ" if unequal > tolerance * count else None
+    error, size, odd = _distance(pairs)
+    if odd > 0.01 * max(count, 1):
+        return f"{odd} of {count} elements are finite in one run only"
+    if error > tolerance * size + 1e-30:
+        return f"relative rms difference {error / size if size else math.inf:.2g}, more than {tolerance:g}"
+    return None
+
+
+def _distance(pairs: Iterable[tuple[torch.Tensor, torch.Tensor]]) -> tuple[float, float, int]:
+    """Of floating tensors in parts: rms of the difference and of the second ones, over the elements that are finite in
+    both, and the number of those that are finite in one alone.
+    """
     error = size = 0.0
     odd = finite = 0
     for a, b in ((a.double(), b.double()) for a, b in pairs):
@@ -301,16 +313,46 @@ def differ(first: torch.Tensor, second: torch.Tensor, tolerance: float) -> str |
             finite -= int((~both).sum())
             squares = difference.where(both, 0.0).square().sum().item(), b.where(both, 0.0).square().sum().item()
         error, size = error + squares[0], size + squares[1]
-    if odd > 0.01 * max(count, 1):
-        return f"{odd} of {count} elements are finite in one run only"
-    error, size = math.sqrt(error / max(finite, 1)), math.sqrt(size / max(finite, 1))
-    if error > tolerance * size + 1e-30:
-        return f"relative rms difference {error / size if size else math.inf:.2g}, more than {tolerance:g}"
-    return None
+    return math.sqrt(error / max(finite, 1)), math.sqrt(size / max(finite, 1)), odd
 
 
-def disagreement(native: Run, wide: Run) -> str | None:
-    """Why a float64 run is not the native run with less rounding, or None."""
+def nudged(flats: list[torch.Tensor], number: int) -> list[torch.Tensor]:
+    """Floating inputs with every element one rounding larger or smaller, otherwise for each `number`."""
+    generator = torch.Generator().manual_seed(number)
+
+    def nudge(flat: torch.Tensor) -> torch.Tensor:
+        if not flat.is_floating_point() or flat.element_size() == 1:
+            return flat
+        signs = torch.randint(0, 2, flat.shape, generator=generator, dtype=torch.int8).mul_(2).sub_(1).to(flat.device)
+        return flat * (1 + torch.finfo(flat.dtype).eps * signs.to(flat.dtype))
+
+    return [nudge(flat) for flat in flats]
+
+
+def amplifies(native: Run, wide: Run, others: Iterable[Run]) -> bool:
+    """Whether the native run is off its float64 run by no more than ten times what rounding the inputs otherwise does
+    to it, as where a sum cancels. `others` are native runs on `nudged` inputs.
+    """
+    first, second = output_tensors(native.output), output_tensors(wide.output)
+    spread = dict.fromkeys(first, 0.0)
+    for other in others:
+        for path, tensor in output_tensors(other.output).items():
+            if path not in first or tensor.shape != first[path].shape:
+                return False
+            spread[path] = max(spread[path], _distance(_parts(tensor, first[path]))[0])
+    return all(
+        _distance(_parts(tensor, second[path]))[0] <= 10 * spread[path]
+        for path, tensor in first.items()
+        if tensor.is_floating_point() and differ(tensor, second[path], TOLERANCE[tensor.dtype])
+    )
+
+
+def _parts(first: torch.Tensor, second: torch.Tensor) -> Iterable[tuple[torch.Tensor, torch.Tensor]]:
+    return zip(first.detach().reshape(-1).split(CHUNK), second.detach().reshape(-1).split(CHUNK), strict=True)
+
+
+def disagreement(native: Run, wide: Run, amplified: bool = False) -> str | None:
+    """Why a float64 run is not the native run with less rounding, or None. `amplified`: however much less."""
     first, second = output_tensors(native.output), output_tensors(wide.output)
     if list(first) != list(second):
         return "the float64 run returns another structure"
@@ -326,7 +368,7 @@ def disagreement(native: Run, wide: Run) -> str | None:
             # A lower precision inside is part of what the problem asks for.
             if torch.finfo(asked).eps > torch.finfo(tensor.dtype).eps:
                 return f"the module converts to {str(asked).removeprefix('torch.')} inside"
-        if reason := differ(tensor, other, TOLERANCE[tensor.dtype]):
+        if not amplified and (reason := differ(tensor, other, TOLERANCE[tensor.dtype])):
             return f"{path}: native and float64 runs differ: {reason}"
     return None
 
@@ -344,7 +386,8 @@ def vanishes(run: Run, flats: list[torch.Tensor]) -> bool:
         return max((t.abs().max().item() for t in floats), default=0.0)
 
     outputs = [t for t in output_tensors(run.output).values() if t.is_floating_point() and t.numel() > 0]
-    return any(size([t]) <= 1e-12 * size(f.double() for f in flats if f.is_floating_point()) for t in outputs)
+    given = size(flat.double() for flat in flats if flat.is_floating_point())
+    return given > 0 and any(size([t]) <= 1e-12 * given for t in outputs)
 
 
 def is_finite(tensor: torch.Tensor) -> bool:

@@ -2,7 +2,10 @@
 
 mod support;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use support::{Reader, Said, Setting, Talker, Writer, settings};
@@ -90,6 +93,25 @@ fn equal_candidates_share_a_verdict_also_at_the_same_time() {
     let (tree, report) = setting.go(&author, &checker);
     assert_eq!((checker.checks.load(Ordering::SeqCst), report.verdicts), (3, 3));
     assert!(tree.nodes.values().all(|node| node.verdict().is_some()));
+}
+
+/// Both by its text and by what it does: the one who waits verifies it himself.
+#[test]
+fn who_waits_for_a_verdict_that_never_comes_is_not_left_waiting() {
+    let (setting, _folder) = setting(Plan::Chains { n: 2, rounds: 1 }, all(), 2);
+    let pause = Duration::from_millis(20);
+    let checker = Reader { twin: Some(|_| "the same".into()), pause, breaks_at: 1, ..Reader::default() };
+    let checker = Arc::new(checker);
+    let (ended, end) = channel();
+    let run = Arc::clone(&checker);
+    // On its own: if it hangs, the test does not.
+    std::thread::spawn(move || {
+        let author = Writer(|_: &tilewright_author::Request<'_>| code("incorrect"));
+        let run = || setting.go(&author, &*run);
+        ended.send(catch_unwind(AssertUnwindSafe(run)).is_err())
+    });
+    assert_eq!(end.recv_timeout(Duration::from_secs(60)), Ok(true), "it waits, or the panic is hidden");
+    assert_eq!(checker.checks.load(Ordering::SeqCst), 2);
 }
 
 /// What a candidate does is known also after the run was stopped.

@@ -32,33 +32,49 @@ impl Forms {
         Self { known: Mutex::new(known), changed: Condvar::new() }
     }
 
-    /// The candidate that has the verdict for this form; none where the caller is to verify it, and then to call
-    /// [`Self::verified`] or [`Self::give_up`]. Waits for whoever is at it.
-    pub(super) fn claim(&self, form: &str) -> Option<u64> {
+    /// The candidate that has the verdict for this form; where there is none, it is the caller's to verify. Waits for whoever
+    /// is at it.
+    pub(super) fn claim<'f>(&'f self, form: &'f str) -> Result<Claim<'f>, u64> {
         let mut known = self.known();
         loop {
             match known.get(form) {
-                Some(Known::Verified(sample)) => return Some(*sample),
+                Some(Known::Verified(sample)) => return Err(*sample),
                 Some(Known::UnderWay) => known = self.changed.wait(known).unwrap_or_else(PoisonError::into_inner),
                 None => {
                     known.insert(form.into(), Known::UnderWay);
-                    return None;
+                    return Ok(Claim { forms: self, form, owner: None });
                 }
             }
         }
     }
 
-    pub(super) fn verified(&self, form: &str, sample: u64) {
-        self.known().insert(form.into(), Known::Verified(sample));
-        self.changed.notify_all();
-    }
-
-    pub(super) fn give_up(&self, form: &str) {
-        self.known().remove(form);
-        self.changed.notify_all();
-    }
-
     fn known(&self) -> MutexGuard<'_, HashMap<String, Known>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A form that its holder verifies. Without a verdict it is free again, however its holder ends.
+#[derive(Debug)]
+pub(super) struct Claim<'f> {
+    forms: &'f Forms,
+    form: &'f str,
+    owner: Option<u64>,
+}
+
+impl Claim<'_> {
+    /// This candidate has the verdict, and the tree has it.
+    pub(super) fn verified(mut self, sample: u64) {
+        self.owner = Some(sample);
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut known = self.forms.known();
+        match self.owner {
+            Some(sample) => known.insert(self.form.into(), Known::Verified(sample)),
+            None => known.remove(self.form),
+        };
+        self.forms.changed.notify_all();
     }
 }

@@ -94,19 +94,19 @@ impl Shared<'_> {
     /// Gives a candidate the verdict of the one that is known under `key`; if there is none, that of `make`. Tells whose verdict
     /// it is in the end.
     fn once(&self, key: &str, sample: u64, make: impl FnOnce() -> Option<u64>) -> Option<u64> {
-        if let Some(other) = self.forms.claim(key) {
-            let verdict = self.state().tree.nodes.get(&other).and_then(Node::verdict).cloned()?;
-            return self
-                .keep(sample, Checked { verdict, same_as: Some(other), twin: None, confirmed: false })
-                .then_some(other);
-        }
-        let owner = make();
-        // Only now: whoever waits for it looks for the verdict in the tree.
-        match owner {
-            Some(owner) => self.forms.verified(key, owner),
-            None => self.forms.give_up(key),
-        }
-        owner
+        let claim = match self.forms.claim(key) {
+            Ok(claim) => claim,
+            Err(other) => {
+                let verdict = self.state().tree.nodes.get(&other).and_then(Node::verdict).cloned()?;
+                return self
+                    .keep(sample, Checked { verdict, same_as: Some(other), twin: None, confirmed: false })
+                    .then_some(other);
+            }
+        };
+        // Whoever waits for it looks for the verdict in the tree.
+        let owner = make()?;
+        claim.verified(owner);
+        Some(owner)
     }
 
     /// A verdict of its own.

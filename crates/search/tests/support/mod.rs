@@ -39,13 +39,16 @@ pub(crate) struct Reader {
     pub(crate) closer: Option<Vec<&'static str>>,
     /// What a text does; without it nobody knows.
     pub(crate) twin: Option<fn(&str) -> String>,
+    /// The number of the text at which it panics, counted from one.
+    pub(crate) breaks_at: usize,
 }
 
 impl Checker for Reader {
     fn check(&self, _: &Path, source: &str, _: tilewright_verify::Watch<'_>) -> Verdict {
-        self.checks.fetch_add(1, Ordering::SeqCst);
+        let number = self.checks.fetch_add(1, Ordering::SeqCst) + 1;
         self.seen.lock().expect("the texts").push(source.to_owned());
         std::thread::sleep(self.pause);
+        assert_ne!(number, self.breaks_at, "for the test");
         let mut words = source.split_whitespace();
         let name = words.next().unwrap_or_default();
         let kind = VerdictKind::ALL.into_iter().find(|kind| kind.name() == name).expect("a kind of verdict");

@@ -36,6 +36,11 @@ pub enum Piece<'a> {
     Again(&'a str),
 }
 
+/// Lets a listener hear a piece; an error where it breaks the answer off.
+pub(crate) fn tell(listener: &mut Listener<'_>, piece: Piece<'_>) -> Result<(), ChatError> {
+    if listener(piece).is_break() { Err(ChatError::Stopped) } else { Ok(()) }
+}
+
 /// How one answer differs from another to the same question.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sampling {

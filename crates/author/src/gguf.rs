@@ -1,7 +1,6 @@
 //! A quantised model of the llama family, run in this process on its CPU.
 
 use std::fs::File;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -14,6 +13,7 @@ use candle_transformers::models::quantized_llama::{MAX_SEQ_LEN, ModelWeights};
 use minijinja::{Environment, Value, context};
 use tokenizers::Tokenizer;
 
+use crate::chat::tell;
 use crate::{Chat, ChatError, GgufEntry, Listener, Message, Piece, Reply, Role, Sampling, Usage};
 
 /// What most small models are trained on, for files whose own template is not there or not understood.
@@ -109,7 +109,7 @@ impl Gguf {
         let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
         let start = Instant::now();
         // A model reads a question in one go: whoever is to hear of it hears of it before.
-        told(listener(Piece::Reading(read.len() as u64)))?;
+        tell(listener, Piece::Reading(read.len() as u64))?;
         let (mut text, mut input, mut position, mut written) = (String::new(), read.clone(), 0, 0);
         let mut ended = false;
         while written < room {
@@ -124,7 +124,7 @@ impl Gguf {
             }
             written += 1;
             if let Some(piece) = decoder.step(next).map_err(local)? {
-                told(listener(Piece::Text(&piece)))?;
+                tell(listener, Piece::Text(&piece))?;
                 text += &piece;
             }
             input = vec![next];
@@ -137,10 +137,6 @@ impl Gguf {
         };
         Ok((text, usage, !ended))
     }
-}
-
-fn told(flow: ControlFlow<()>) -> Result<(), ChatError> {
-    if flow.is_break() { Err(ChatError::Stopped) } else { Ok(()) }
 }
 
 fn local(error: impl std::fmt::Display) -> ChatError {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::chat::tell;
 use crate::{Chat, ChatError, Listener, Message, Piece, Reply, Sampling, Usage};
 
 /// The log in the folder of a run, which holds the replies among other things.
@@ -79,9 +80,7 @@ impl Chat for Replay {
         let recorded = self.replies.get(&sampling.sample);
         let recorded = recorded.ok_or(ChatError::NotRecorded(sampling.sample))?;
         for line in recorded.reply.split_inclusive('\n') {
-            if listener(Piece::Text(line)).is_break() {
-                return Err(ChatError::Stopped);
-            }
+            tell(listener, Piece::Text(line))?;
         }
         Ok(Reply {
             text: recorded.reply.clone(),

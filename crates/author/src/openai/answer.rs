@@ -1,10 +1,10 @@
 //! A server's answer: one JSON document, or a stream of server-sent events with a piece of it each.
 
 use std::io::{BufRead, BufReader, Read};
-use std::ops::ControlFlow;
 
 use serde::Deserialize;
 
+use crate::chat::tell;
 use crate::{ChatError, Listener, Piece, Usage};
 
 /// Bytes of a response that are read. A stream has some 250 bytes around each token.
@@ -167,10 +167,6 @@ fn malformed(why: &str, came: &[u8]) -> ChatError {
     })
 }
 
-fn told(flow: ControlFlow<()>) -> Result<(), ChatError> {
-    if flow.is_break() { Err(ChatError::Stopped) } else { Ok(()) }
-}
-
 impl Answer {
     fn add(&mut self, data: &[u8], listener: &mut Listener<'_>) -> Result<(), ChatError> {
         let chunk: Chunk = serde_json::from_slice(data).map_err(|error| malformed(&error.to_string(), data))?;
@@ -182,11 +178,11 @@ impl Answer {
         self.usage = chunk.usage.as_ref().map(Tokens::usage).or(self.usage);
         let Some(choice) = chunk.choices.into_iter().next() else { return Ok(()) };
         if let Some(thought) = choice.message.reasoning_content.filter(|text| !text.is_empty()) {
-            told(listener(Piece::Thought(&thought)))?;
+            tell(listener, Piece::Thought(&thought))?;
             self.thoughts += &thought;
         }
         if let Some(text) = choice.message.content.filter(|text| !text.is_empty()) {
-            told(listener(Piece::Text(&text)))?;
+            tell(listener, Piece::Text(&text))?;
             self.text += &text;
         }
         self.finish_reason = choice.finish_reason.or(self.finish_reason.take());
@@ -196,6 +192,8 @@ impl Answer {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use super::*;
 
     fn read(text: &[u8]) -> (Result<Answer, ReadError>, String) {

@@ -10,6 +10,7 @@ use ureq::http::{Response, StatusCode};
 
 use super::answer::{self, Answer, ReadError};
 use super::pace::Pace;
+use crate::chat::tell;
 use crate::secret::Veil;
 use crate::{Chat, ChatError, Config, ConfigError, Endpoint, Listener, Message, Piece, Reply, Sampling, Secret, Usage};
 
@@ -89,9 +90,7 @@ impl Client {
                 self.pace.pause(wait);
             }
             tracing::debug!(endpoint = self.name, %error, "asking again");
-            if listener(Piece::Again(&error.to_string())).is_break() {
-                return Err(ChatError::Stopped);
-            }
+            tell(listener, Piece::Again(&error.to_string()))?;
             std::thread::sleep(wait);
             pause *= 2;
         }

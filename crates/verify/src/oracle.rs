@@ -80,8 +80,11 @@ impl OracleSet {
         let bytes = self.file.read(blob);
         let lost = |error| Stop::infrastructure(format!("failed to read the oracle's data: {error}"));
         let bytes = bytes.map_err(lost)?;
-        self.copied.fetch_add(blob.nbytes, Ordering::Relaxed);
-        Ok(self.read.insert(key, bytes))
+        // Whoever read it at the same time may have been first: only what stays counts.
+        Ok(self.read.insert_with(key, || {
+            self.copied.fetch_add(blob.nbytes, Ordering::Relaxed);
+            bytes
+        }))
     }
 
     /// Bytes of blobs that somebody asked for: they stay in our memory.

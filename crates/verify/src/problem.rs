@@ -1,11 +1,10 @@
-use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tilewright_contract::{BaselineKind, CandidateId, VerdictKind};
-use tilewright_stage::{ChangeRule, Controls, DataFile, OracleRequest, Resident, StageError, Weights};
+use tilewright_stage::{Controls, DataFile, OracleRequest, Resident, StageError, Weights};
 
 use crate::controls::free_passes;
 use crate::draft::Stop;
@@ -16,6 +15,7 @@ use crate::oracle::OracleSet;
 use crate::pipeline::Verifier;
 use crate::room;
 use crate::target::Device;
+use crate::weights::Initial;
 
 /// The code of a problem that does not fit into this machine's memory.
 const TOO_LARGE: &str = "too-large";
@@ -28,7 +28,7 @@ pub struct Problem {
     /// Weights drawn anew for each trial; or why there are none.
     pub(crate) oracle: Result<OracleSet, Stop>,
     /// Weights as the reference's `__init__` makes them under `init_seed`; made when a candidate needs it.
-    pub(crate) initial: Mutex<BTreeMap<ChangeRule, Arc<OracleSet>>>,
+    pub(crate) initial: Initial,
     /// Unrelated to every input seed.
     pub(crate) init_seed: u64,
     pub(crate) seconds: f64,
@@ -43,10 +43,7 @@ impl Problem {
 
     /// All data that were made for it.
     fn sets<T>(&self, look: impl Fn(&OracleSet) -> T) -> Vec<T> {
-        // Not under the lock: looking may mean loading.
-        let initial: Vec<_> =
-            self.initial.lock().unwrap_or_else(PoisonError::into_inner).values().map(Arc::clone).collect();
-        self.oracle.iter().chain(initial.iter().map(Arc::as_ref)).map(look).collect()
+        self.oracle.iter().chain(self.initial.made()).map(look).collect()
     }
 
     /// Whether there was no room for it.
@@ -119,7 +116,7 @@ impl Verifier {
             text: String::from_utf8_lossy(&source).into_owned(),
             oracle,
             degenerate,
-            initial: Mutex::default(),
+            initial: Initial::default(),
             init_seed: derive(self.options.seed, b"init"),
             seconds: start.elapsed().as_secs_f64(),
         }

@@ -1,8 +1,9 @@
 //! Which weights the candidate gets, and where they come from.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
+use once_cell::sync::OnceCell;
 use tilewright_contract::{Blob, BufferSource, OracleCase, VerdictKind};
 use tilewright_stage::{ChangeRule, Trace, Weights as WeightRule};
 
@@ -35,6 +36,28 @@ enum Rule {
     Value,
     /// Computed from weights in `__init__`.
     Folded,
+}
+
+/// A problem's data with the weights of the reference's own `__init__`, once somebody needed them. Whoever needs those
+/// that are being made waits for them, and nobody else does.
+#[derive(Default)]
+pub(crate) struct Initial {
+    each: OnceCell<Arc<OracleSet>>,
+    same: OnceCell<Arc<OracleSet>>,
+}
+
+impl Initial {
+    fn under(&self, rule: ChangeRule) -> &OnceCell<Arc<OracleSet>> {
+        match rule {
+            ChangeRule::Each => &self.each,
+            ChangeRule::Same => &self.same,
+        }
+    }
+
+    /// Those that are made.
+    pub(crate) fn made(&self) -> impl Iterator<Item = &OracleSet> {
+        [&self.each, &self.same].into_iter().filter_map(OnceCell::get).map(Arc::as_ref)
+    }
 }
 
 impl Weights {
@@ -154,14 +177,9 @@ impl Verifier {
     }
 
     /// Oracle data with the weights of the reference's own `__init__`, made once a problem and rule.
-    fn initial(&self, problem: &Problem, rule: ChangeRule) -> Result<Arc<OracleSet>, Stop> {
-        let mut slot = problem.initial.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(initial) = slot.get(&rule) {
-            return Ok(Arc::clone(initial));
-        }
-        let made = Arc::new(self.oracle(&problem.path, WeightRule::Init { seed: problem.init_seed, rule })?);
-        slot.insert(rule, Arc::clone(&made));
-        Ok(made)
+    pub(crate) fn initial(&self, problem: &Problem, rule: ChangeRule) -> Result<Arc<OracleSet>, Stop> {
+        let make = || self.oracle(&problem.path, WeightRule::Init { seed: problem.init_seed, rule }).map(Arc::new);
+        problem.initial.under(rule).get_or_try_init(make).map(Arc::clone)
     }
 }
 

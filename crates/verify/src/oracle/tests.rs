@@ -2,13 +2,15 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tilewright_cell::{CellError, Job, Layers, Outcome};
 use tilewright_contract::{BaselineKind, Verdict};
-use tilewright_stage::{Cache, Runner, Stage, StageOptions};
+use tilewright_stage::{Cache, ChangeRule, Runner, Stage, StageOptions};
 
 use super::*;
 use crate::draft::Draft;
@@ -23,6 +25,8 @@ struct Holders {
     started: AtomicUsize,
     /// Of those, how many end before they answer.
     stillborn: AtomicUsize,
+    /// Those with weights under this rule answer when the other end of the channel is gone.
+    slow: Mutex<Option<(ChangeRule, Receiver<()>)>>,
     connections: Mutex<Vec<UnixStream>>,
 }
 
@@ -46,6 +50,10 @@ impl Runner for Holders {
         let number = self.started.fetch_add(1, Ordering::SeqCst);
         let (stream, _) = UnixListener::bind(job.request["socket"].as_str().unwrap()).unwrap().accept().unwrap();
         self.connections.lock().unwrap().push(stream.try_clone().unwrap());
+        let slow = self.slow.lock().unwrap().take_if(|(rule, _)| job.request["init_rule"] == json!(rule));
+        if let Some((_, gate)) = slow {
+            gate.iter().for_each(drop);
+        }
         if self.stillborn.load(Ordering::SeqCst) == 0 {
             hold(stream, number as u8);
         } else {
@@ -264,4 +272,57 @@ fn the_work_of_a_gpu_that_does_not_compute_goes_to_the_others() {
     // Each is tried before nobody is left.
     assert_eq!(fails(&|_| true), (VerdictKind::Infrastructure, vec![1, 2]));
     assert!(lanes[..2].iter().all(Lane::rests));
+}
+
+#[test]
+fn data_that_are_being_made_keep_nobody_waiting_who_does_not_need_them() {
+    let bench = Bench::new(&[0]);
+    let (verifier, problem) = (&bench.verifier, &bench.problem);
+    let initial = |rule| verifier.initial(problem, rule).unwrap();
+    let same = initial(ChangeRule::Same);
+    let (gate, slow) = channel();
+    *bench.holders.slow.lock().unwrap() = Some((ChangeRule::Each, slow));
+    std::thread::scope(|threads| {
+        let each = [0, 1].map(|_| threads.spawn(|| initial(ChangeRule::Each)));
+        while bench.holders.started() < 3 {
+            std::thread::yield_now();
+        }
+        let (sender, others) = channel();
+        threads.spawn(move || {
+            let found =
+                (initial(ChangeRule::Same), problem.losses(), problem.copied(), problem.revive(verifier).is_ok());
+            sender.send(found).unwrap();
+        });
+        // Ends early only where it is right.
+        let found = others.recv_timeout(Duration::from_secs(60));
+        drop(gate);
+        let [one, other] = each.map(|each| each.join().unwrap());
+        assert!(Arc::ptr_eq(&one, &other));
+        let (found, losses, copied, revived) = found.expect("waits for data that it does not need");
+        assert!(Arc::ptr_eq(&found, &same) && (losses, copied, revived) == (0, 0, true));
+    });
+    assert_eq!(bench.holders.started(), 3);
+}
+
+#[test]
+fn bytes_that_many_ask_for_at_once_count_once() {
+    let data = json!({
+        "schema": "tilewright.oracle/1", "no_float64": null, "stochastic": false, "defect": null, "cases": [], "notes": [],
+    });
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(&[7; 3 * 64]).unwrap();
+    let file = DataFile::open(file.path()).unwrap();
+    let set = OracleSet::in_file(serde_json::from_value(data).unwrap(), file).unwrap();
+    let start = Barrier::new(8);
+    std::thread::scope(|threads| {
+        for _ in 0..8 {
+            threads.spawn(|| {
+                for at in 0..64 {
+                    start.wait();
+                    assert_eq!(set.bytes(blob(3 * at)).unwrap(), [7; 3]);
+                }
+            });
+        }
+    });
+    assert_eq!(set.copied(), 3 * 64);
 }

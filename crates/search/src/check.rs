@@ -2,7 +2,7 @@ use std::path::Path;
 
 use tilewright_author::Hardware;
 use tilewright_contract::{Verdict, VerdictKind};
-use tilewright_verify::{Problem, Verifier, Watch, digest, surely};
+use tilewright_verify::{Problem, Verifier, Watch, digest};
 
 /// Gives verdicts.
 pub trait Checker: Sync {
@@ -42,7 +42,7 @@ pub struct Verifying<'a> {
 
 impl Checker for Verifying<'_> {
     fn check(&self, file: &Path, source: &str, watch: Watch<'_>) -> Verdict {
-        let mut verdict = surely(self.verifier, self.problem, file, source.as_bytes(), watch);
+        let mut verdict = self.verifier.verify_watched(self.problem, file, source.as_bytes(), watch);
         if self.hardware == Hardware::Ascend {
             // A file that cannot be read has a verdict that says so.
             verdict.findings.extend(tilewright_screen::ascend(source.as_bytes()).unwrap_or_default());

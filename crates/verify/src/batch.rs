@@ -1,15 +1,14 @@
 //! Many candidates against one or more problems.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 
 use tilewright_contract::Verdict;
 
-use crate::draft::{Draft, Stop, Watch};
+use crate::draft::Stop;
 use crate::pipeline::Verifier;
-use crate::problem::{Problem, identify};
+use crate::problem::Problem;
 use crate::shelf::Shelf;
 
 /// Candidates for each GPU beyond those that the cores work on: about six wait there when it is nearly always taken, and the
@@ -118,27 +117,15 @@ pub fn serve<T: Send, E>(
     })
 }
 
-/// One verdict, whatever happens: also for an unreadable file and for a bug of ours.
+/// One verdict, whatever happens: also for an unreadable file.
 fn one<T>(verifier: &Verifier, problem: &Problem, task: &Task<T>) -> Verdict {
     let file = &task.candidate;
     let source = match task.source.clone().map_or_else(|| std::fs::read(file), Ok) {
         Ok(source) => source,
         Err(error) => {
             let stop = Stop::infrastructure(format!("failed to read the candidate: {error}"));
-            return failed(verifier, problem, file, &[], stop);
+            return verifier.stopped(problem, file, &[], stop);
         }
     };
-    surely(verifier, problem, file, &source, &|_| {})
-}
-
-/// The verdict on a candidate, also where verifying it finds a bug of ours.
-pub fn surely(verifier: &Verifier, problem: &Problem, file: &Path, source: &[u8], watch: Watch<'_>) -> Verdict {
-    let verify = || verifier.verify_watched(problem, file, source, watch);
-    catch_unwind(AssertUnwindSafe(verify))
-        .unwrap_or_else(|panic| failed(verifier, problem, file, source, Stop::bug(panic.as_ref())))
-}
-
-fn failed(verifier: &Verifier, problem: &Problem, file: &Path, source: &[u8], stop: Stop) -> Verdict {
-    let draft = Draft::new(&verifier.options, problem.id.clone(), identify(file, source));
-    draft.finish(Err(stop))
+    verifier.verify(problem, file, &source)
 }

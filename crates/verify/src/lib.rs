@@ -36,7 +36,7 @@ mod timing;
 mod twin;
 mod weights;
 
-pub use batch::{Group, Task, Width, batch, serve, surely};
+pub use batch::{Group, Task, Width, batch, serve};
 pub use build::kernel_name;
 pub use draft::Watch;
 pub use launch::{BindError, Bound, Fill, Given, GivenTensor, Launched, Launching, bind, integer, launch};

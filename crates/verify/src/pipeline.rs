@@ -1,5 +1,6 @@
 //! The main path: screen, trace, compile, replay, judge; one verdict.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -99,7 +100,7 @@ impl Verifier {
         self
     }
 
-    /// Verifies one candidate. Never fails: whatever happens is in the verdict.
+    /// Verifies one candidate. Never fails: whatever happens is in the verdict, also a bug of ours.
     pub fn verify(&self, problem: &Problem, path: &Path, source: &[u8]) -> Verdict {
         self.verify_watched(problem, path, source, &|_| {})
     }
@@ -115,6 +116,17 @@ impl Verifier {
     }
 
     fn verdict(&self, problem: &Problem, path: &Path, source: &[u8], confirm: bool, watch: Watch<'_>) -> Verdict {
+        let verdict = || self.reviewed(problem, path, source, confirm, watch);
+        catch_unwind(AssertUnwindSafe(verdict))
+            .unwrap_or_else(|panic| self.stopped(problem, path, source, Stop::bug(panic.as_ref())))
+    }
+
+    /// The verdict on a candidate that no stage has seen.
+    pub(crate) fn stopped(&self, problem: &Problem, path: &Path, source: &[u8], stop: Stop) -> Verdict {
+        Draft::new(&self.options, problem.id.clone(), identify(path, source)).finish(Err(stop))
+    }
+
+    fn reviewed(&self, problem: &Problem, path: &Path, source: &[u8], confirm: bool, watch: Watch<'_>) -> Verdict {
         let mut verdict = self.outliving(problem, |notes| {
             let mut draft = Draft::new(&self.options, problem.id.clone(), identify(path, source));
             draft.watch = Some(watch);

@@ -1,5 +1,6 @@
 //! When two candidates do the same: the same steps over the same buffers, with kernels of the same Triton IR.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -13,9 +14,9 @@ use crate::problem::{Problem, digest, identify};
 
 impl Verifier {
     /// A digest that is equal for candidates that do the same on every case, whatever their host code and names. None for a
-    /// candidate that is stopped before its kernels are compiled.
+    /// candidate that is stopped before its kernels are compiled, or where that finds a bug of ours: its verdict will say so.
     pub fn twin(&self, problem: &Problem, file: &Path, source: &[u8]) -> Option<String> {
-        self.what_it_does(problem, file, source).ok()
+        catch_unwind(AssertUnwindSafe(|| self.what_it_does(problem, file, source))).ok()?.ok()
     }
 
     fn what_it_does(&self, problem: &Problem, file: &Path, source: &[u8]) -> Result<String, Stop> {

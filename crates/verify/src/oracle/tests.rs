@@ -242,6 +242,17 @@ fn candidates_are_verified_again_where_the_data_went_and_only_there() {
 }
 
 #[test]
+fn a_bug_of_ours_is_a_verdict_too() {
+    let bench = Bench::new(&[0]);
+    let (path, stage) = (&bench.problem.path, |_: &str| panic!("for the test"));
+    let verdict = bench.verifier.verify_watched(&bench.problem, path, b"x = 1", &stage);
+    assert_eq!(verdict.verdict, VerdictKind::Infrastructure);
+    assert_eq!(verdict.reasons[0].message, "a bug in Tilewright: for the test");
+    // Nobody waits for what it held.
+    bench.verifier.verify(&bench.problem, path, b"x = 1");
+}
+
+#[test]
 fn turns_are_those_of_a_gpu() {
     let bench = Bench::new(&[0, 1]);
     let seats = [0, 1].map(|_| Seat::find(&bench.verifier.lanes).unwrap());

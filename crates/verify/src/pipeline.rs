@@ -245,7 +245,7 @@ impl Verifier {
 
     /// One trace for each case, side by side: cases differ in shapes, so their plans differ in grids and constants.
     fn trace(&self, candidate: &Candidate<'_>) -> Result<Vec<Trace>, Stop> {
-        parallel(&candidate.oracle.data.cases, |case| self.trace_case(candidate, case)).into_iter().collect()
+        try_parallel(&candidate.oracle.data.cases, |case| self.trace_case(candidate, case))
     }
 }
 
@@ -267,6 +267,17 @@ pub(crate) fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + S
         }
     });
     results.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+}
+
+/// The same for what may fail. The first failure in order is the one that is told, so that nothing behind one is begun.
+fn try_parallel<T: Sync, R: Send, E: Send>(items: &[T], work: impl Fn(&T) -> Result<R, E> + Sync) -> Result<Vec<R>, E> {
+    let failed = AtomicUsize::new(usize::MAX);
+    let items: Vec<_> = items.iter().enumerate().collect();
+    let results = parallel(&items, |&(at, item)| {
+        let needed = at < failed.load(Ordering::Relaxed);
+        needed.then(|| work(item).inspect_err(|_| drop(failed.fetch_min(at, Ordering::Relaxed))))
+    });
+    results.into_iter().flatten().collect()
 }
 
 fn proofs(findings: &[Finding]) -> Vec<Finding> {
@@ -304,4 +315,30 @@ fn check_contract(trace: &Trace, case: &OracleCase) -> Result<(), Stop> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_failure_in_order_is_told_and_nothing_behind_it_is_begun() {
+        // Each case fails or not, and the later ones are done first.
+        for failing in 0..64_u64 {
+            let work = |&at: &u64| {
+                std::thread::sleep(Duration::from_micros(50 * (6 - at)));
+                if failing & (1 << at) != 0 { Err(at) } else { Ok(at) }
+            };
+            let told = (0..6).find(|at| failing & (1 << at) != 0);
+            assert_eq!(try_parallel(&[0, 1, 2, 3, 4, 5], work), told.map_or(Ok(vec![0, 1, 2, 3, 4, 5]), Err));
+        }
+        let (many, begun): (Vec<usize>, _) = ((0..10_000).collect(), AtomicUsize::new(0));
+        let work = |&at: &usize| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(1));
+            if at == 0 { Err(at) } else { Ok(at) }
+        };
+        assert_eq!(try_parallel(&many, work), Err(0));
+        assert!(begun.into_inner() < many.len());
+    }
 }

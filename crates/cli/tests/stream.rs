@@ -58,9 +58,14 @@ impl Service {
     }
 
     fn answer(&mut self) -> Value {
+        serde_json::from_str(&self.line()).unwrap()
+    }
+
+    /// An answer as it is written.
+    fn line(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap()
+        line
     }
 }
 
@@ -107,6 +112,59 @@ fn every_line_has_its_answer_and_a_problem_is_read_anew_when_its_file_changes() 
     assert_eq!((&answer["id"], &answer["verdict"]["verdict"]), (&json!(8), &json!("accepted")), "{answer}");
     drop(service.input.take());
     assert!(service.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_reader_of_a_folders_verdicts_that_goes_away_is_not_told() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("problem.py"), PROBLEM).unwrap();
+    std::fs::create_dir(folder.path().join("candidates")).unwrap();
+    std::fs::write(folder.path().join("candidates/one.py"), "class ModelNew(:").unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = Command::new(assert_cmd::cargo::cargo_bin("tilewright"))
+        .args(["verify", "problem.py", "--batch", "candidates", "--trials", "1"])
+        .current_dir(folder.path())
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(3), ""));
+}
+
+/// Both from a line that is a request and from one that is not.
+#[test]
+fn an_id_comes_back_as_it_was_given() {
+    let mut service = Service::start();
+    let problem = service.file("problem.py", PROBLEM);
+    let ids = [
+        "123456789012345678901234567890",
+        "-18446744073709551617",
+        "0.1000000000000000055511151231257827",
+        "1.0",
+        "1e400",
+        "\"\\u00e9\"",
+        "[1, {\"b\": 2.50, \"a\": 12345678901234567890123}]",
+    ];
+    for (id, request) in ids.iter().flat_map(|id| [(id, true), (id, false)]) {
+        let source = if request { json!("class ModelNew(:") } else { json!(7) };
+        service.ask(format_args!("{{\"id\": {id}, \"problem\": {}, \"source\": {source}}}", json!(problem)));
+        let line = service.line();
+        assert!(line.starts_with(&format!("{{\"id\":{id},")), "{id}: {line}");
+        assert_eq!(line.contains("\"verdict\""), request, "{line}");
+    }
+    // What is no object is no request, whatever is in it.
+    let fields = [json!("1"), json!(problem), json!("c.py"), json!("class ModelNew(:")];
+    let others =
+        [json!(fields), json!(fields[..1]), json!([]), json!(null), json!("{}"), json!(1.5), json!([{"id": 1}])];
+    for (number, other) in others.iter().enumerate() {
+        service.ask(other);
+        let answer = service.answer();
+        assert_eq!(answer["id"], json!(2 * ids.len() + number + 1), "{other}: {answer}");
+        assert!(answer["error"].as_str().unwrap().starts_with("no request: give an object"), "{other}: {answer}");
+    }
+    service.ask(json!({"id": null, "problem": problem, "source": "class ModelNew(:"}));
+    assert_eq!(service.answer()["id"], json!(2 * ids.len() + others.len() + 1));
 }
 
 #[test]

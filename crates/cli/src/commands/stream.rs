@@ -1,5 +1,6 @@
 //! `verify --batch -`: requests on standard input, verdicts on standard output, as they come.
 
+use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -8,7 +9,7 @@ use std::time::Instant;
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use tilewright_contract::Verdict;
 use tilewright_verify::{Task, Verifier, Width, serve};
 
@@ -23,18 +24,28 @@ const READ_AHEAD: usize = 1;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Request {
-    /// Comes back with the answer; the number of the line, where there is none.
-    id: Option<Value>,
+    /// Comes back with the answer.
+    id: Option<Box<RawValue>>,
     problem: Option<Utf8PathBuf>,
     candidate: Option<Utf8PathBuf>,
     /// The candidate's text, in place of a file.
     source: Option<String>,
 }
 
+/// What an answer is told by.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Id {
+    /// As it came, digit by digit.
+    Given(Box<RawValue>),
+    /// The number of a line that gives none.
+    Line(usize),
+}
+
 /// A line of standard output.
 #[derive(Debug, Serialize)]
 struct Answer {
-    id: Value,
+    id: Id,
     /// From reading the request to its verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
@@ -47,7 +58,7 @@ struct Answer {
 
 /// What a verdict needs to become an answer.
 struct Tag {
-    id: Value,
+    id: Id,
     read: Instant,
 }
 
@@ -95,11 +106,11 @@ impl Iterator for Tasks {
 fn read(problem: Option<&Utf8Path>, requests: &SyncSender<Option<Task<Tag>>>) {
     for (at, line) in std::io::stdin().lock().lines().enumerate() {
         let read = Instant::now();
-        let number = Value::from(at + 1);
+        let number = at + 1;
         let task = match line {
             Ok(line) if line.trim().is_empty() => continue,
             Ok(line) => understand(&line, number, problem, read),
-            Err(error) => Err((number, format!("failed to read the line: {error}"))),
+            Err(error) => Err((Id::Line(number), format!("failed to read the line: {error}"))),
         };
         let going = match task {
             Ok(task) => requests.send(Some(task)).is_ok(),
@@ -114,29 +125,49 @@ fn read(problem: Option<&Utf8Path>, requests: &SyncSender<Option<Task<Tag>>>) {
 }
 
 /// The task in a line, or why there is none, with the line's id.
-fn understand(
-    line: &str,
-    number: Value,
-    problem: Option<&Utf8Path>,
-    read: Instant,
-) -> Result<Task<Tag>, (Value, String)> {
-    let value: Value = serde_json::from_str(line).map_err(|error| (number.clone(), format!("no JSON: {error}")))?;
-    let id = value.get("id").filter(|id| !id.is_null()).cloned().unwrap_or(number);
-    let wrong = |why: String| (id.clone(), why);
-    let request: Request = serde_json::from_value(value).map_err(|error| wrong(format!("no request: {error}")))?;
-    let problem = request.problem.as_deref().or(problem);
-    let problem = problem.ok_or_else(|| wrong("it names no problem: add \"problem\": FILE".into()))?;
-    session::check_file(problem, "problem").map_err(|error| wrong(error.to_string()))?;
-    let (candidate, source) = match (request.candidate, request.source) {
+fn understand(line: &str, number: usize, problem: Option<&Utf8Path>, read: Instant) -> Result<Task<Tag>, (Id, String)> {
+    let request = request(line);
+    let id = request.as_ref().map_or_else(|_| id_of(line), |request| request.id.clone());
+    let tag = Tag { id: id.map_or(Id::Line(number), Id::Given), read };
+    match request.and_then(|request| files(request, problem)) {
+        Ok((problem, candidate, source)) => Ok(Task {
+            tag,
+            problem: problem.into(),
+            candidate: candidate.into(),
+            source: source.map(String::into_bytes),
+        }),
+        Err(why) => Err((tag.id, why)),
+    }
+}
+
+fn request(line: &str) -> Result<Request, String> {
+    let line: &RawValue = serde_json::from_str(line).map_err(|error| format!("no JSON: {error}"))?;
+    // To serde, a list of its fields in order is a structure too.
+    if !line.get().starts_with('{') {
+        return Err("no request: give an object, as {\"problem\": FILE, \"candidate\": FILE}".into());
+    }
+    serde_json::from_str(line.get()).map_err(|error| format!("no request: {error}"))
+}
+
+/// The id of an object that is no request otherwise.
+fn id_of(line: &str) -> Option<Box<RawValue>> {
+    let mut fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(line).ok()?;
+    fields.remove("id").filter(|id| id.get() != "null")
+}
+
+/// Problem, candidate, and the candidate's text where it comes with the request.
+fn files(request: Request, problem: Option<&Utf8Path>) -> Result<(Utf8PathBuf, Utf8PathBuf, Option<String>), String> {
+    let problem = request.problem.or_else(|| problem.map(Utf8Path::to_owned));
+    let problem = problem.ok_or("it names no problem: add \"problem\": FILE")?;
+    session::check_file(&problem, "problem").map_err(|error| error.to_string())?;
+    match (request.candidate, request.source) {
         (Some(path), None) => {
-            session::check_file(&path, "candidate").map_err(|error| wrong(error.to_string()))?;
-            (path, None)
+            session::check_file(&path, "candidate").map_err(|error| error.to_string())?;
+            Ok((problem, path, None))
         }
-        (path, Some(source)) => (path.unwrap_or_else(|| "request.py".into()), Some(source.into_bytes())),
-        (None, None) => return Err(wrong("it names no candidate: add \"candidate\": FILE or \"source\": TEXT".into())),
-    };
-    let tag = Tag { id: request.id.unwrap_or(id), read };
-    Ok(Task { tag, problem: problem.into(), candidate: candidate.into(), source })
+        (path, Some(source)) => Ok((problem, path.unwrap_or_else(|| "request.py".into()), Some(source))),
+        (None, None) => Err("it names no candidate: add \"candidate\": FILE or \"source\": TEXT".into()),
+    }
 }
 
 fn answer(answer: &Answer) -> anyhow::Result<()> {

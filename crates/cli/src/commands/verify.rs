@@ -1,5 +1,4 @@
 use std::collections::HashSet;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -117,7 +116,7 @@ fn many(verifier: &Verifier, problem: &Utf8Path, files: Vec<PathBuf>, args: &Ver
     let jobs = session::candidates_at_once(verifier, args.jobs);
     batch(verifier, &groups, jobs, |_, _, verdict: Verdict| -> anyhow::Result<()> {
         let line = serde_json::to_string(&verdict)?;
-        bar.suspend(|| writeln!(std::io::stdout(), "{line}")).context("failed to write to stdout")?;
+        bar.suspend(|| output::line(&line))?;
         if let Some(log) = &mut log {
             log.append(&line).context("failed to write the resume file")?;
         }

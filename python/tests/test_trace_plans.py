@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import torch
+from tilewright.cell import ttir
 from trace_bench import first, forward, module, ops, plan_of, rules, trace
 
 
@@ -227,6 +230,34 @@ def test_a_constexpr_does_what_its_value_does(value: str, plain: bool):
         """
     )
     assert (("constexpr-kind", "unsupported") in rules(plan)) != plain, plan["findings"]
+
+
+def test_a_constexpr_reaches_the_compiler_as_it_is():
+    """Triton computes with Python's own numbers, whatever their size: what it is given again is the same number."""
+    edges = [1 << bits for bits in (7, 31, 32, 53, 62, 63, 64, 65, 127, 14_000)]
+    integers = [sign * edge + more for edge in edges for sign in (1, -1) for more in (-1, 0, 1)]
+    others = [True, -0.0, 5e-324, 0.1, float("inf"), float("nan"), "0x10", None, (1 << 64, (-(1 << 64), 2.0))]
+    plan = plan_of(
+        f"""
+        from math import inf, nan
+
+        @triton.jit
+        def k(x, A: tl.constexpr):
+            tl.store(x, 1.0)
+
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                o = torch.empty_like(x)
+                for value in [*(int(text, 16) for text in {[hex(integer) for integer in integers]}), *{others}]:
+                    k[(1,)](o, value)
+                return o
+        """
+    )
+    assert plan["findings"] == []
+    sent = json.loads(json.dumps([kernel["constexprs"]["1"] for kernel in plan["kernels"]]))
+    given = [ttir.constexpr(None, value) for value in sent]
+    assert given[: len(integers)] == integers
+    assert repr(given[len(integers) :]) == repr(others)
 
 
 def test_memory_ops_become_steps():

@@ -46,6 +46,10 @@ pub enum Constexpr {
     Number {
         value: Number,
     },
+    /// An integer that 64 bits do not hold, as Python writes one: Triton computes with the whole of it.
+    Integer {
+        value: String,
+    },
     Str {
         value: String,
     },

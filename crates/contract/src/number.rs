@@ -11,6 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub enum Number {
     Bool(bool),
     Int(i64),
+    /// Above `i64::MAX`.
+    Unsigned(u64),
     Float(f64),
 }
 
@@ -19,6 +21,7 @@ impl PartialEq for Number {
         match (self, other) {
             (Self::Bool(a), Self::Bool(b)) => a == b,
             (Self::Int(a), Self::Int(b)) => a == b,
+            (Self::Unsigned(a), Self::Unsigned(b)) => a == b,
             (Self::Float(a), Self::Float(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
             _ => false,
         }
@@ -32,16 +35,30 @@ impl Number {
         match self {
             Self::Bool(b) => f64::from(u8::from(b)),
             Self::Int(i) => i as f64,
+            Self::Unsigned(u) => u as f64,
             Self::Float(f) => f,
         }
     }
 
-    /// The integer value; a float only if it is one exactly.
+    /// The integer value; a float only if it is one exactly. What is above `i64::MAX` keeps its bits: kernels see the same 64
+    /// bits either way.
     pub fn as_i64(self) -> Option<i64> {
         match self {
             Self::Bool(b) => Some(i64::from(b)),
             Self::Int(i) => Some(i),
+            Self::Unsigned(u) => Some(u as i64),
             Self::Float(f) => (f.fract() == 0.0 && f.abs() < 2f64.powi(63)).then_some(f as i64),
+        }
+    }
+}
+
+impl std::fmt::Display for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bool(b) => b.fmt(f),
+            Self::Int(i) => i.fmt(f),
+            Self::Unsigned(u) => u.fmt(f),
+            Self::Float(x) => x.fmt(f),
         }
     }
 }
@@ -51,6 +68,7 @@ impl Serialize for Number {
         match *self {
             Self::Bool(b) => serializer.serialize_bool(b),
             Self::Int(i) => serializer.serialize_i64(i),
+            Self::Unsigned(u) => serializer.serialize_u64(u),
             Self::Float(f) if f.is_nan() => serializer.serialize_str("nan"),
             Self::Float(f) if f == f64::INFINITY => serializer.serialize_str("inf"),
             Self::Float(f) if f == f64::NEG_INFINITY => serializer.serialize_str("-inf"),
@@ -74,9 +92,8 @@ impl<'de> Deserialize<'de> for Number {
             fn visit_i64<E>(self, v: i64) -> Result<Number, E> {
                 Ok(Number::Int(v))
             }
-            /// A `uint64` above `i64::MAX` keeps its bits: kernels see the same 64 bits either way.
             fn visit_u64<E>(self, v: u64) -> Result<Number, E> {
-                Ok(Number::Int(v as i64))
+                Ok(i64::try_from(v).map_or(Number::Unsigned(v), Number::Int))
             }
             fn visit_f64<E>(self, v: f64) -> Result<Number, E> {
                 Ok(Number::Float(v))
@@ -131,6 +148,8 @@ mod tests {
             Number::Bool(true),
             Number::Int(0),
             Number::Int(1),
+            Number::Int(-1),
+            Number::Unsigned(u64::MAX),
             Number::Float(0.0),
             Number::Float(-0.0),
             Number::Float(1.0),
@@ -147,8 +166,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unsigned_word_keeps_its_bits() {
-        let number: Number = serde_json::from_str("18446744073709551615").unwrap();
-        assert_eq!(number, Number::Int(-1));
+    fn integers_of_64_bits_survive_json_as_what_they_are() {
+        for value in [0, 1, 1 << 53, (1 << 63) - 1, 1 << 63, (1 << 63) + 1, u64::MAX] {
+            let text = value.to_string();
+            let number: Number = serde_json::from_str(&text).unwrap();
+            assert_eq!((serde_json::to_string(&number).unwrap(), number.to_string()), (text.clone(), text));
+            assert_eq!((number.as_i64(), number.as_f64()), (Some(value as i64), value as f64));
+            // The same bits are another number.
+            assert_eq!(number == Number::Int(value as i64), i64::try_from(value).is_ok());
+        }
     }
 }

@@ -18,6 +18,7 @@ impl From<Number> for Element {
         match number {
             Number::Bool(b) => Self::Int(i64::from(b)),
             Number::Int(i) => Self::Int(i),
+            Number::Unsigned(u) => Self::Unsigned(u),
             Number::Float(f) => Self::Float(f),
         }
     }

@@ -161,6 +161,17 @@ mod tests {
     }
 
     #[test]
+    fn a_fill_with_an_unsigned_word_is_that_number_in_every_dtype() {
+        let fill = |dtype| {
+            let values = vec![Number::Unsigned(1 << 63), Number::Unsigned(u64::MAX)];
+            bytes_of(&Step::Literal { dst: tensor(dtype, &[2]), values, line: 1 }, &[])
+        };
+        assert_eq!(fill(Dtype::U64), [1u64 << 63, u64::MAX].map(u64::to_le_bytes).concat());
+        assert_eq!(fill(Dtype::F64), [2f64.powi(63), 2f64.powi(64)].map(f64::to_le_bytes).concat());
+        assert_eq!(fill(Dtype::F32), [2f32.powi(63), 2f32.powi(64)].map(f32::to_le_bytes).concat());
+    }
+
+    #[test]
     fn iota_counts_in_integers_and_in_floats() {
         let integers =
             Step::Iota { dst: tensor(Dtype::I32, &[3]), start: Number::Int(5), step: Number::Int(-2), line: 1 };

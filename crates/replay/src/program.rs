@@ -432,7 +432,7 @@ fn scalar(value: Number, ty: &str) -> Result<Slot, Fault> {
     let int = || {
         value
             .as_i64()
-            .ok_or_else(|| Fault::new(FaultKind::Launch, format!("{value:?} passed for a parameter of type {ty}")))
+            .ok_or_else(|| Fault::new(FaultKind::Launch, format!("{value} passed for a parameter of type {ty}")))
     };
     let float = value.as_f64();
     Ok(Slot::Value(match ty {

@@ -1,11 +1,8 @@
 //! Compiled plans, and the devices that run them.
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
-use tilewright_contract::{
-    Choice, CompiledKernel, Constexpr, KernelSpec, LaunchOptions, Number, Plan, Step, VerdictKind,
-};
+use tilewright_contract::{Choice, CompiledKernel, Constexpr, KernelSpec, LaunchOptions, Plan, Step, VerdictKind};
 use tilewright_replay::{
     CpuDevice, Executable, Fault, FaultKind, Run, RunResult, STEP_MODULE, clock_kernels, step_kernels,
 };
@@ -270,11 +267,12 @@ pub fn kernel_name(spec: &KernelSpec) -> String {
     let path_name = |path: &str| -> String {
         path.parse::<usize>().ok().and_then(|at| spec.params.get(at)).map_or(path.into(), |param| param.name.clone())
     };
-    let constants: BTreeMap<&String, &Constexpr> = spec.constexprs.iter().collect();
-    let mut parts: Vec<String> = constants
-        .into_iter()
+    let mut parts: Vec<String> = spec
+        .constexprs
+        .iter()
         .filter_map(|(path, value)| match value {
-            Constexpr::Number { value } => Some(format!("{}={}", path_name(path), number(*value))),
+            Constexpr::Number { value } => Some(format!("{}={value}", path_name(path))),
+            Constexpr::Integer { value } => Some(format!("{}={value}", path_name(path))),
             Constexpr::Str { value } => Some(format!("{}={value:?}", path_name(path))),
             _ => None,
         })
@@ -287,12 +285,4 @@ pub fn kernel_name(spec: &KernelSpec) -> String {
         parts.push(format!("num_stages={}", spec.options.num_stages));
     }
     format!("{}({})", spec.function, parts.join(", "))
-}
-
-fn number(value: Number) -> String {
-    match value {
-        Number::Bool(b) => b.to_string(),
-        Number::Int(i) => i.to_string(),
-        Number::Float(f) => f.to_string(),
-    }
 }

@@ -285,6 +285,8 @@ def constexpr(rec: Recorder, value: Any) -> dict[str, Any]:
         return {"kind": "none"}
     if type(value) in _NUMPY_SCALARS:
         return constexpr(rec, value.item())
+    if isinstance(value, int) and not -(2**63) <= value < 2**64 and _is_plain(value):
+        return {"kind": "integer", "value": hex(value)}
     if isinstance(value, (bool, int, float)) and _is_plain(value):
         return {"kind": "number", "value": number(value)}
     if isinstance(value, str) and _is_plain(value):

@@ -143,6 +143,8 @@ def constexpr(module: types.ModuleType, value: dict[str, Any]) -> Any:
         case "number":
             number = value["value"]
             return float(number) if isinstance(number, str) else number
+        case "integer":
+            return int(value["value"], 0)
         case "str":
             return value["value"]
         case "dtype":

@@ -113,14 +113,27 @@ impl Reader<'_, '_, '_> {
             Expr::NoneLiteral(_) => Some(Constexpr::None),
             Expr::BooleanLiteral(literal) => number(Number::Bool(literal.value)),
             Expr::StringLiteral(literal) => Some(Constexpr::Str { value: literal.value.to_str().to_owned() }),
-            Expr::NumberLiteral(literal) => number(match &literal.value {
-                Literal::Int(int) => Number::Int(int.as_i64()?),
-                Literal::Float(float) => Number::Float(*float),
-                Literal::Complex { .. } => return None,
-            }),
+            Expr::NumberLiteral(literal) => match &literal.value {
+                Literal::Int(int) => match (int.as_i64(), int.as_u64()) {
+                    (Some(int), _) => number(Number::Int(int)),
+                    (None, Some(int)) => number(Number::Unsigned(int)),
+                    (None, None) => Some(Constexpr::Integer { value: int.to_string() }),
+                },
+                Literal::Float(float) => number(Number::Float(*float)),
+                Literal::Complex { .. } => None,
+            },
             Expr::UnaryOp(negative) if negative.op == UnaryOp::USub => match self.literal(&negative.operand, steps)? {
                 Constexpr::Number { value: Number::Int(int) } => number(Number::Int(int.checked_neg()?)),
                 Constexpr::Number { value: Number::Float(float) } => number(Number::Float(-float)),
+                Constexpr::Number { value: Number::Unsigned(int) } => {
+                    let value = -i128::from(int);
+                    let long = || Some(Constexpr::Integer { value: value.to_string() });
+                    i64::try_from(value).map_or_else(|_| long(), |int| number(Number::Int(int)))
+                }
+                Constexpr::Integer { value } => {
+                    let value = value.strip_prefix('-').map_or_else(|| format!("-{value}"), str::to_owned);
+                    Some(Constexpr::Integer { value })
+                }
                 _ => None,
             },
             tuple @ (Expr::Tuple(_) | Expr::List(_)) => {
@@ -223,6 +236,21 @@ tl.store(x, n)\n";
         assert_eq!((config.num_warps, config.num_stages), (Some(8), Some(2)));
         assert_eq!(config.constants[0], ("BLOCK".into(), Constexpr::Number { value: Number::Int(64) }));
         assert_eq!(config.constants[1], ("T".into(), Constexpr::Dtype { value: "fp16".into() }));
+        let integer = |value: &str| Constexpr::Integer { value: value.into() };
+        let number = |value| Constexpr::Number { value };
+        for (written, value) in [
+            ("9223372036854775807", number(Number::Int(i64::MAX))),
+            ("-9223372036854775808", number(Number::Int(i64::MIN))),
+            ("9223372036854775808", number(Number::Unsigned(1 << 63))),
+            ("0xffff_ffff_ffff_ffff", number(Number::Unsigned(u64::MAX))),
+            ("-9223372036854775809", integer("-9223372036854775809")),
+            ("18446744073709551616", integer("18446744073709551616")),
+            ("--18446744073709551616", integer("18446744073709551616")),
+        ] {
+            let source = SOURCE.replace("\"BLOCK\": 64", &format!("\"BLOCK\": {written}"));
+            let config = crate::cut(source.as_bytes()).unwrap().kernels[0].config.clone().unwrap();
+            assert_eq!(config.constants[0].1, value, "{written}");
+        }
         let computed = SOURCE.replace("\"BLOCK\": 64", "\"BLOCK\": 2 ** 6");
         assert_eq!(crate::cut(computed.as_bytes()).unwrap().kernels[0].config, None);
     }

@@ -183,6 +183,7 @@ impl Binder<'_> {
             }
             Given::Value { value, .. } => {
                 let value = match value {
+                    Constexpr::Integer { value } => format!("{value}, which does not fit 64 bits"),
                     Constexpr::Str { value } => format!("the text {value:?}"),
                     Constexpr::Dtype { value } => format!("the type {value}"),
                     _ => "a tuple or function".into(),
@@ -209,13 +210,16 @@ impl Binder<'_> {
                 Number::Float(_) => "fp32".to_owned(),
                 Number::Int(value) if i32::try_from(value).is_ok() => "i32".to_owned(),
                 Number::Int(_) => "i64".to_owned(),
+                Number::Unsigned(_) => "u64".to_owned(),
             },
         };
         let float = ty.starts_with("fp") || ty.starts_with("bf");
-        let unfit = || BindError::Unfit { name: name.clone(), value: show(value), ty: ty.clone() };
+        let unfit = || BindError::Unfit { name: name.clone(), value: value.to_string(), ty: ty.clone() };
         let value = match value {
-            Number::Int(value) if float => Number::Float(value as f64),
+            Number::Int(_) | Number::Unsigned(_) if float => Number::Float(value.as_f64()),
             value if float => value,
+            Number::Unsigned(_) if ty == "u64" => value,
+            Number::Unsigned(_) => return Err(unfit()),
             value => Number::Int(value.as_i64().filter(|&value| fits(value, &ty)).ok_or_else(unfit)?),
         };
         match value {
@@ -224,6 +228,7 @@ impl Binder<'_> {
                 return Ok(());
             }
             Number::Int(number) if special && ty != "u1" && number % DIVISIBILITY == 0 => self.divisible(),
+            Number::Unsigned(number) if special && number % DIVISIBILITY as u64 == 0 => self.divisible(),
             _ => {}
         }
         self.push(&name, ty);
@@ -247,15 +252,7 @@ impl Binder<'_> {
     }
 }
 
-fn show(value: Number) -> String {
-    match value {
-        Number::Bool(value) => value.to_string(),
-        Number::Int(value) => value.to_string(),
-        Number::Float(value) => value.to_string(),
-    }
-}
-
-/// Whether an integer lies in the range of a type; u64 takes what 64 bits can hold.
+/// Whether an integer lies in the range of a type.
 fn fits(value: i64, ty: &str) -> bool {
     let (low, high) = match ty {
         "i1" | "u1" => (0, 1),

@@ -112,6 +112,23 @@ fn a_launch_past_the_targets_limits_is_refused_on_a_cpu() {
     assert!(verdict.resources.values().all(|resources| resources.registers.is_some()));
 }
 
+/// Triton computes with the whole of an integer, so that a kernel may be right that is given one.
+#[test]
+fn an_integer_of_any_size_is_a_constant_of_a_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    let verifier = verifier(&folder.path().join("cache"));
+    let problem = folder.path().join("problem.py");
+    std::fs::write(&problem, SCALED).unwrap();
+    let problem = verifier.load(&problem);
+    for base in ["2**63", "2**64", "-(2**100)"] {
+        let source = scaled("self.scale = nn.Parameter(torch.rand(features))", "scale", &format!("(C - ({base}))"))
+            .replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, C: tl.constexpr")
+            .replace("BLOCK=64", &format!("BLOCK=64, C={base} + 2"));
+        let verdict = verifier.verify(&problem, Path::new("candidate.py"), source.as_bytes());
+        assert_eq!(verdict.verdict, VerdictKind::Accepted, "{base}: {}", explain(&verdict));
+    }
+}
+
 /// On a GPU such lanes hold whatever was in the register: zeros by luck.
 #[test]
 fn a_sum_over_undefined_lanes_is_a_memory_fault() {

@@ -10,6 +10,8 @@
 //! SIZE      INTEGER | NAME | cdiv(SIZE, SIZE)
 //! ```
 
+use std::num::{IntErrorKind, ParseIntError};
+
 use tilewright_contract::{Constexpr, Distribution, Dtype, Number};
 use tilewright_verify::Fill;
 
@@ -133,6 +135,9 @@ fn value(text: &str) -> Result<Written, String> {
         "none" | "None" => return plain(Constexpr::None),
         _ => {}
     }
+    if is_long(text) {
+        return plain(Constexpr::Integer { value: text.to_owned() });
+    }
     if let Some(value) = number(text) {
         return plain(Constexpr::Number { value });
     }
@@ -159,12 +164,23 @@ fn number(text: &str) -> Option<Number> {
         "false" | "False" => return Some(Number::Bool(false)),
         _ => {}
     }
+    integer(text).ok().or_else(|| text.replace('_', "").parse().ok().map(Number::Float))
+}
+
+fn integer(text: &str) -> Result<Number, ParseIntError> {
     let digits = text.replace('_', "");
-    if let Some(hex) = digits.strip_prefix("0x") {
-        return i64::from_str_radix(hex, 16).ok().map(Number::Int);
-    }
-    let integer = || digits.parse().ok().map(Number::Int);
-    integer().or_else(|| digits.parse().ok().map(Number::Float))
+    let (digits, radix) = match digits.split_once("0x") {
+        Some((sign @ ("" | "-"), hex)) => (format!("{sign}{hex}"), 16),
+        _ => (digits, 10),
+    };
+    let unsigned = || u64::from_str_radix(&digits, radix).map(Number::Unsigned);
+    i64::from_str_radix(&digits, radix).map(Number::Int).or_else(|error| unsigned().map_err(|_| error))
+}
+
+/// Whether it is an integer that 64 bits do not hold.
+fn is_long(text: &str) -> bool {
+    let overflow = |error: ParseIntError| matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow);
+    integer(text).is_err_and(overflow)
 }
 
 /// `--grid`.
@@ -333,7 +349,20 @@ mod tests {
         assert_eq!(scalar("-1e-5"), number(Number::Float(-1e-5)));
         assert_eq!(scalar("true"), number(Number::Bool(true)));
         assert_eq!(scalar("0x10"), number(Number::Int(16)));
+        assert_eq!(scalar("-0x1_0"), number(Number::Int(-16)));
         assert_eq!(scalar("inf"), number(Number::Float(f64::INFINITY)));
+        for long in [
+            "18446744073709551616",
+            "-9223372036854775809",
+            "-0x1_0000_0000_0000_0000",
+            "1_000_000_000_000_000_000_000",
+        ] {
+            assert_eq!(scalar(long), (Constexpr::Integer { value: long.into() }, None));
+        }
+        assert_eq!(scalar("9223372036854775807"), number(Number::Int(i64::MAX)));
+        assert_eq!(scalar("9223372036854775808"), number(Number::Unsigned(1 << 63)));
+        assert_eq!(scalar("0xffff_ffff_ffff_ffff"), number(Number::Unsigned(u64::MAX)));
+        assert_eq!(scalar("-9223372036854775808"), number(Number::Int(i64::MIN)));
         assert_eq!(scalar("7:i64"), (Constexpr::Number { value: Number::Int(7) }, Some("i64".into())));
         assert_eq!(scalar("7:f16").1, Some("fp16".into()));
         assert_eq!(scalar("none").0, Constexpr::None);

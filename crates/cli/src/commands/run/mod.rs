@@ -110,10 +110,11 @@ fn arguments(args: &LaunchArgs, kernel: &Kernel) -> Result<(GivenArgs, [u32; 3])
         let one = self::given(written, &lookup, &mut left).map_err(|why| format!("--args {name}: {why}"))?;
         given.push((name.clone(), one));
     }
-    let sizes = grammar::grid(&args.grid).map_err(|why| format!("--grid {why}"))?;
+    let place = |why: String| format!("--grid {}: {why}", args.grid);
+    let sizes = grammar::grid(&args.grid).map_err(place)?;
     let mut grid = [1; 3];
     for (slot, size) in grid.iter_mut().zip(&sizes) {
-        let extent = size.resolve(&lookup).map_err(|why| format!("--grid {why}"))?;
+        let extent = size.resolve(&lookup).map_err(place)?;
         let extent = u32::try_from(extent).ok().filter(|&extent| extent > 0);
         *slot = extent.ok_or_else(|| format!("--grid {}: each size is from 1 to {}", args.grid, u32::MAX))?;
     }

@@ -275,7 +275,11 @@ fn try_parallel<T: Sync, R: Send, E: Send>(items: &[T], work: impl Fn(&T) -> Res
     let items: Vec<_> = items.iter().enumerate().collect();
     let results = parallel(&items, |&(at, item)| {
         let needed = at < failed.load(Ordering::Relaxed);
-        needed.then(|| work(item).inspect_err(|_| drop(failed.fetch_min(at, Ordering::Relaxed))))
+        let result = needed.then(|| work(item))?;
+        if result.is_err() {
+            failed.fetch_min(at, Ordering::Relaxed);
+        }
+        Some(result)
     });
     results.into_iter().flatten().collect()
 }

@@ -54,6 +54,14 @@ impl Doubt {
             Self::Look | Self::Stop(_) => None,
         }
     }
+
+    /// Where there is no path by bytes to look further on.
+    pub(crate) fn or_stop(self, message: &str) -> Stop {
+        match self {
+            Self::Stop(stop) => stop,
+            Self::Look | Self::Unshared(_) | Self::Failed(_) => Stop::infrastructure(message),
+        }
+    }
 }
 
 impl From<Stop> for Doubt {

@@ -406,12 +406,8 @@ impl<'a> Bench<'a> {
         held: &'t Resident,
     ) -> Result<SharedTrial<'t, 't, 't>, Stop> {
         let profiles = (self.verifier.options.profiles.iter().collect(), true);
-        SharedTrial::new(trial, held, profiles, false).map_err(|doubt| match doubt {
-            Doubt::Stop(stop) => stop,
-            Doubt::Look | Doubt::Unshared(_) | Doubt::Failed(_) => {
-                Stop::infrastructure("the oracle's process does not give its data")
-            }
-        })
+        SharedTrial::new(trial, held, profiles, false)
+            .map_err(|doubt| doubt.or_stop("the oracle's process does not give its data"))
     }
 
     /// The first trials on the problem's own inputs. A plan that draws random numbers has drawn them when it is recorded,
@@ -438,12 +434,9 @@ impl<'a> Bench<'a> {
         let oracle = self.weights.oracle(self.candidate);
         let Some(call) = shared.trial.trial.calls.first().filter(|_| !oracle.data.stochastic) else { return Ok(()) };
         self.candidate.waited.during(|| shared.resident.idle());
-        let seen = shared.seen(&Seen::first(call), loan).map_err(|doubt| match doubt {
-            Doubt::Stop(stop) => stop,
-            Doubt::Look | Doubt::Unshared(_) | Doubt::Failed(_) => {
-                Stop::infrastructure("the results of a timed call could not be compared")
-            }
-        })?;
+        let seen = shared
+            .seen(&Seen::first(call), loan)
+            .map_err(|doubt| doubt.or_stop("the results of a timed call could not be compared"))?;
         self.judge_seen(shared.trial, &seen)
     }
 

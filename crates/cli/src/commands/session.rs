@@ -110,7 +110,6 @@ pub(crate) fn gpus(devices: &[String]) -> anyhow::Result<Vec<usize>> {
     Ok(ordinals)
 }
 
-/// The asked architecture, or the device's own.
 /// The share of candidates to confirm, where that can be.
 pub(crate) fn confirm(share: f64, options: &mut Options) -> anyhow::Result<()> {
     if share > 0.0 && options.device == Device::Cpu {
@@ -125,6 +124,7 @@ pub(crate) fn confirm(share: f64, options: &mut Options) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The asked architecture, or the device's own.
 fn target(device: Device, arch: Option<&str>) -> anyhow::Result<Target> {
     let own = match device {
         Device::Cpu => None,

@@ -46,7 +46,7 @@ pub(crate) fn verdict(verdict: &Verdict) -> String {
         let _ = writeln!(out, "  {:<6} {} (line {}) [{}]", "seen", plain(&finding.message), finding.line, finding.rule);
     }
     if let Some(opinion) = &verdict.opinion {
-        let _ = writeln!(out, "  {:<6} {}", "model", self::opinion(opinion));
+        let _ = writeln!(out, "  {:<6} {}", "model", plain(&self::opinion(opinion)));
     }
     for note in &verdict.notes {
         let _ = writeln!(out, "  {:<6} {}", "note", plain(note));
@@ -214,7 +214,7 @@ fn resources(verdict: &Verdict) -> Table {
         let Resources { registers, spill_bytes, shared_bytes, instructions, num_warps, num_stages, .. } = resources;
         let known = |value: &Option<u32>| value.map_or_else(|| "-".into(), |value| value.to_string());
         table.add_row([
-            name.clone(),
+            plain(name),
             num_warps.to_string(),
             num_stages.to_string(),
             known(registers),

@@ -196,6 +196,11 @@ OPERATIONS = {
         " y[:, None].expand(5, 37).cumsum(0) * x, y[:, None].expand(5, 37).cummin(1)[0] * x",
         ["torch.rand(5, 37) + 0.5", "torch.rand(5)"],
     ),
+    "scans of single elements": (
+        "z = x.sum(1, keepdim=True)\n"
+        "        return z.cumsum(1), (z + 1).cumprod(-1), z.logcumsumexp(1), z.cummax(1), x[:1, :1].cumsum(0) * 2",
+        ["torch.rand(5, 37)"],
+    ),
     "rolls": (
         "return x.roll(3, 1), x.roll(37, 1), x[:1].roll(1, 0) * 2, x.roll((-1, 2), (0, 1))",
         ["torch.rand(5, 37)"],

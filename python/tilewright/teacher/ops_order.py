@@ -101,8 +101,8 @@ def running(lowering: Lowering, x: Lazy, dim: int) -> Any:
     label = lowering.label
     if label == "logcumsumexp" and x.dtype == torch.float64:
         raise Unsupported("logcumsumexp of float64")
-    if not x.shape:
-        return x if label == "logcumsumexp" else [x, lowering.const(0, torch.int64)]
+    if not x.shape or lowering.sizes.of(x.shape[dim]) == (1,) * lowering.sizes.cases:
+        return x if label == "logcumsumexp" else [x, lowering.const(0, torch.int64, x.shape)]
     outs = [lowering.temp(x.shape, x.dtype, label)]
     if label != "logcumsumexp":
         outs.append(lowering.temp(x.shape, torch.int64, "places"))

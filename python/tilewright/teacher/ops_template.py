@@ -460,7 +460,7 @@ def plain_attention(lowering: Lowering, q: Lazy, k: Lazy, v: Lazy, mask: Any, ca
 @lowers("cumsum", "cumprod")
 def scan(lowering: Lowering, x: Lazy, dim: int, dtype: Any = None) -> Lazy:
     label, x = lowering.label, lowering.cast(x, out_dtype(lowering))
-    if not x.shape:
+    if not x.shape or lowering.sizes.of(x.shape[dim]) == (1,) * lowering.sizes.cases:
         return x
     out = lowering.temp(x.shape, x.dtype, label)
     lowering.add(ir.Scan(label, [out], label, x.term, x.shape, dim % len(x.shape)))

@@ -212,6 +212,15 @@ OPERATIONS = {
         " F.avg_pool2d(x, 3, 2, 1, True, False)",
         IMAGE,
     ),
+    "places of pools whose windows are as small as the padding": (
+        "z, pool = torch.where(x > 0, x, -math.inf), F.max_pool2d\n"
+        "        return [pool(t, 3, 2, 1, return_indices=True)[1] for t in (z, z - math.inf, y)],"
+        " pool(z, 2, 1, 1, 2, True, return_indices=True)[1],"
+        " pool(z - math.inf, (3, 2), 2, (1, 1), (3, 2), return_indices=True)[1],"
+        " F.max_pool1d(z[0, 0], 5, 1, 2, return_indices=True)[1], F.max_pool3d(z, 2, 2, 1, return_indices=True)[1],"
+        " F.adaptive_max_pool2d(z - math.inf, 3, return_indices=True)[1]",
+        [*IMAGE, "torch.full((1, 1, 5, 4), -(2**31), dtype=torch.int32)"],
+    ),
     "upsampling": ("return F.interpolate(x, scale_factor=2), F.pixel_shuffle(x[:, :4], 2)", IMAGE),
     "losses": (
         "return F.mse_loss(x, y), F.huber_loss(x, y), F.smooth_l1_loss(x, y), F.l1_loss(x, y, reduction='sum'),"

@@ -644,3 +644,20 @@ def test_what_is_dropped_is_drawn_anew_and_together(name: str, tmp_path: Path) -
     for broken in (one + 0.1 * (one != 0), image, image.new_zeros(()).expand(image.shape) + 9.0):
         with pytest.raises(AssertionError):
             check_drawn(broken.double(), torch.stack(draws).double())
+
+
+def test_operations_with_operands_of_products_are_known_by_their_whole_names() -> None:
+    """`convert_element_type` is no convolution, and `upsample_bilinear2d` no linear layer."""
+
+    def feeds(target: Any) -> bool:
+        graph = torch.fx.Graph()
+        x = graph.placeholder("x")
+        graph.output(graph.call_function(torch.ops.aten.relu.default, (graph.call_function(target, (x,)),)))
+        return rules.feeds_no_template(x)
+
+    aten, prims = torch.ops.aten, torch.ops.prims
+    products = [aten.mm, aten.bmm, aten.linear, aten.conv2d, aten.convolution, aten.scaled_dot_product_attention]
+    others = [prims.convert_element_type, aten.upsample_bilinear2d, aten.lgamma, aten.cummax, aten._adaptive_avg_pool2d]
+    assert not any(feeds(packet.default) for packet in products)
+    assert all(feeds(getattr(packet, packet.overloads()[0])) for packet in others)
+    assert all(name in rules.RULES for name in rules.TEMPLATES)

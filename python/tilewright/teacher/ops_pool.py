@@ -118,7 +118,7 @@ def max_pool(
     for i in range(rank):
         first = times(lowering, lowering.iota(out.shape, len(out.shape) - rank + i), lowering.size(stride[i]))
         starts.append(lowering.op("sub", torch.int64, first, size_const(lowering, lowering.size(padding[i]))))
-    return [out, place_of_tap(lowering, tap, starts, kernels, image, dilation)]
+    return [out, place_of_tap(lowering, tap, starts, kernels, image, dilation, padding)]
 
 
 def times(lowering: Lowering, index: Lazy, factor: Size) -> Lazy:
@@ -126,9 +126,16 @@ def times(lowering: Lowering, index: Lazy, factor: Size) -> Lazy:
 
 
 def place_of_tap(
-    lowering: Lowering, tap: Lazy, starts: list[Lazy], kernels: list[Size], image: Any, dilation: list[Any]
+    lowering: Lowering,
+    tap: Lazy,
+    starts: list[Lazy],
+    kernels: list[Size],
+    image: Any,
+    dilation: list[Any],
+    padding: list[Any],
 ) -> Lazy:
-    """The flat place in the image of a window's tap."""
+    """The flat place in the image of a window's tap. One in the padding is the first of a window whose every pixel is as
+    small as the padding: it stands for the first pixel inside the image."""
     tap, place, integer = lowering.share(tap), None, torch.int64
     for i, first in enumerate(starts):
         inner = lowering.sizes.product(kernels[i + 1 :])
@@ -136,6 +143,12 @@ def place_of_tap(
         if i:
             at = lowering.op("floormod", integer, at, size_const(lowering, kernels[i]))
         at = lowering.op("add", integer, first, times(lowering, at, lowering.size(dilation[i])))
+        if padding[i] != 0:
+            inside = size_const(lowering, ir.ZERO)
+            if dilation[i] != 1:
+                inside = lowering.op("floormod", integer, first, size_const(lowering, lowering.size(dilation[i])))
+            negative = lowering.op("lt", torch.bool, at, size_const(lowering, ir.ZERO))
+            at = lowering.op("where", integer, negative, inside, at)
         place = at if place is None else lowering.op("add", integer, times(lowering, place, image[i]), at)
     return place
 
@@ -234,7 +247,7 @@ def adaptive_pool(lowering: Lowering, x: Lazy, size: Any) -> Any:
         if is_max:
             tap = lowering.reduce("argmax", x, dims, torch.int64, name="tap")
             starts = [times(lowering, lowering.iota(out.shape, lead + i), parts[i]) for i in range(rank)]
-            places = place_of_tap(lowering, tap, starts, parts, image, [1] * rank)
+            places = place_of_tap(lowering, tap, starts, parts, image, [1] * rank, [0] * rank)
     else:
         out, places = uneven_pool(lowering, x, outs, is_max)
     lowering.meta = metas
@@ -288,7 +301,7 @@ def uneven_pool(lowering: Lowering, x: Lazy, outs: list[tuple[int, ...]], is_max
         windowed = lowering.op("where", x.dtype, inside, picked, low)
         out = lowering.reduce("max", windowed, dims, x.dtype)
         tap = lowering.reduce("argmax", windowed, dims, integer, name="tap")
-        return out, place_of_tap(lowering, tap, starts, taps, x.shape[lead:], [1] * rank)
+        return out, place_of_tap(lowering, tap, starts, taps, x.shape[lead:], [1] * rank, [0] * rank)
     wide = accumulated(x.dtype)
     share = lowering.op("div", wide, lowering.cast(picked, wide), lowering.cast(extent, wide))
     share = lowering.op("where", wide, inside, share, lowering.const(0.0, wide))

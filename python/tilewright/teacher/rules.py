@@ -37,7 +37,14 @@ PRIMS = {"convert_element_type"}
 """Operations of `prims` that have a rule; that library gives other arguments to many of ATen's names."""
 
 
-TEMPLATES = ("mm", "bmm", "matmul", "linear", "einsum", "conv", "attention", "addmm", "lstm", "gru", "rnn")
+TEMPLATES = frozenset(
+    (
+        *("mm", "bmm", "addmm", "addbmm", "baddbmm", "matmul", "linalg_matmul", "linear", "bilinear", "einsum"),
+        *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
+        *("convolution", "_convolution", "scaled_dot_product_attention", "gru", "lstm", "rnn_relu", "rnn_tanh"),
+    )
+)
+"""Operations whose operands are those of a matrix product."""
 
 
 def base_name(target: Any) -> str:
@@ -57,7 +64,7 @@ def rule_of(target: Any, *names: str) -> Rule | None:
 def feeds_no_template(node: FxNode) -> bool:
     """Whether a result is only an operand of element-wise operations and reductions, not the problem's result."""
     for user in node.users:
-        if user.op == "output" or any(t in base_name(user.target) for t in TEMPLATES):
+        if user.op == "output" or base_name(user.target) in TEMPLATES:
             return False
         if base_name(user.target) in VIEWS and not feeds_no_template(user):
             return False

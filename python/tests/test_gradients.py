@@ -115,6 +115,67 @@ def test_false_asks_for_nothing(ask: Any) -> None:  # noqa: F811
     assert answer.defect is None and answer.cases[0]["signature"]["gradients"] is None
 
 
+def expanded(answer: Answer) -> list[dict[str, Any]]:
+    return [trial for trial in answer.trials() if trial["regime"] == "expanded-cotangents"]
+
+
+ONE = """
+GRADIENTS = True
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(6))
+    def forward(self, x):
+        return {}
+def get_inputs():
+    return [torch.randn(8, 6)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("forward", "axes"),
+    [
+        ("torch.tanh(x) * self.scale", [[0, 1]]),
+        ("torch.softmax(x * self.scale, -1)", [[0]]),
+        ("torch.softmax(x, 0) * self.scale", [[1]]),
+        ("[(x * self.scale).sum(-1), x.sum().square(), x.square()[:, None]]", [[0], [], [0, 2]]),
+        ("(x * self.scale).square().sum()", None),
+        ("torch.softmax((x * self.scale).sum(-1), 0)", None),
+    ],
+)
+def test_expanded_cotangents_are_constant_where_that_says_something(ask: Any, forward: str, axes: Any) -> None:  # noqa: F811
+    """The gradient of a softmax under that of a sum is nothing but rounding, so it is expanded along its rows alone."""
+    answer: Answer = ask(ONE.format(forward), regimes=True)
+    signature = answer.cases[0]["signature"]
+    assert answer.defect is None and signature["gradients"].get("expanded") == axes
+    trials = expanded(answer)
+    assert len(trials) == (axes is not None)
+    for trial in trials:
+        (made,), state = trial["calls"], answer.state(trial)
+        x, scale = answer.input(made).requires_grad_(), state["scale"].requires_grad_()
+        output = eval(forward, {"torch": torch, "x": x, "self": type("", (), {"scale": scale})})
+        outputs = output if isinstance(output, list) else [output]
+        items = signature["args"][-1]["items"]
+        vectors = [answer.blob(made["inputs"][ref["buffer"]], "float32", ref["shape"]) for ref in items]
+        for vector, along in zip(vectors, axes, strict=True):
+            for axis in along:
+                assert torch.equal(vector, vector.narrow(axis, 0, 1).expand(vector.shape))
+            assert vector.abs().max() >= 0.5
+        want = torch.autograd.grad(outputs, [x, scale], vectors)
+        torch.testing.assert_close(answer.expected(made, "grad x"), want[0])
+        torch.testing.assert_close(answer.expected(made, "grad scale", wide=True).float(), want[1])
+
+
+def test_cotangents_are_expanded_alike_under_every_rule_for_weights(ask: Any) -> None:  # noqa: F811
+    """A candidate is traced once, for those of one rule, and may be judged on those of another."""
+    found = []
+    for rule in ("random", "init"):
+        answer: Answer = ask(ONE.format("torch.softmax(x * self.scale, -1)"), regimes=True, state_rule=rule)
+        found.append(answer.cases[0]["signature"]["gradients"])
+        assert len(expanded(answer)) == 1
+    assert found[0] == found[1]
+
+
 # Traces.
 
 FUNCTION = """
@@ -199,11 +260,66 @@ def test_arithmetic_of_autograd_is_torch_s_own(change: dict[str, str], words: st
     ],
 )
 def test_forward_alone_is_a_plan_of_its_own_where_it_does_something_else(forward: str, variants: int) -> None:
-    _, *others = plan(forward=forward)["plans"]
+    _, *others, layout = plan(forward=forward)["plans"]
+    assert "not contiguous" in layout["choices"][0]["config"]
     assert len(others) == variants
     for other in others:
         assert [c["function"] for c in other["choices"]] == ["(circumstance)"]
         assert [name for name, _ in other["output"]["items"]] == ["output of forward", "grad x", "grad weight"]
+
+
+def laid_out(backward: str, shape: tuple[int, ...] = (100,), axes: Any = None) -> tuple[Any, list[Any]]:
+    """The answer for cotangents of this shape, and its plans for other layouts of them."""
+    spec = {"inputs": [["x", 0]], "parameters": [], "outputs": [0], "expanded": axes}
+    body = FUNCTION.format(backward=backward, forward="return Scale.apply(x, None)")
+    answer = traced(HEAD + body, signature_of([torch.empty(shape), [torch.empty(shape)]], gradients=spec))
+    return answer, [found for found in answer["plans"] if found["choices"]]
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "strides", "nbytes"),
+    [
+        ((4, 6), [[0, 1]], [[1, 4], [0, 0]], [96, 4]),
+        ((4, 6), [[0]], [[1, 4], [0, 1]], [96, 24]),
+        ((4, 6), None, [[1, 4]], [96]),
+        ((2, 3, 4), [[2]], [[1, 2, 6], [3, 1, 0]], [96, 24]),
+        ((100,), [[0]], [[2], [0]], [796, 4]),
+        ((5, 1), None, [[2, 2]], [40]),
+        ((1, 1), None, [], []),
+        ((), None, [], []),
+    ],
+)
+def test_a_backward_pass_is_traced_under_cotangents_of_other_layouts(
+    shape: tuple[int, ...], axes: Any, strides: list[list[int]], nbytes: list[int]
+) -> None:
+    """Each plan puts a trial's cotangent into the layout, and the file works on that."""
+    answer, plans = laid_out("return run(grad.contiguous()), None", shape, axes)
+    assert first(answer)["findings"] == [] and "copy" not in ops(first(answer))
+    assert [found["regime"] for found in plans] == [None, "expanded-cotangents"][: len(plans)]
+    for found, want, size in zip(plans, strides, nbytes, strict=True):
+        assert found["findings"] == [] and ops(found) == ["copy", "launch", "copy", "launch"]
+        laid, own = found["steps"][0], found["steps"][2]
+        assert found["buffers"][laid["src"]["buffer"]]["source"] == {"kind": "input", "index": 1}
+        assert laid["src"]["shape"] == laid["dst"]["shape"]
+        assert (own["src"]["shape"], own["src"]["strides"]) == (list(shape), want)
+        assert own["src"]["buffer"] == laid["dst"]["buffer"]
+        assert found["buffers"][own["src"]["buffer"]]["nbytes"] in (size, size + 4)
+
+
+@pytest.mark.parametrize(
+    ("backward", "rule", "words"),
+    [
+        ("assert grad.is_contiguous()", "cotangent-layout", "AssertionError"),
+        ("grad = grad.view(24).view(4, 6)", "cotangent-layout", "view"),
+        ("if 0 in grad.stride(): return grad * 2, None", "torch-compute", "strides of 0"),
+        ("if not grad.is_contiguous(): return torch.relu(grad), None", "torch-compute", "not contiguous"),
+    ],
+)
+def test_what_goes_wrong_under_another_layout_alone_is_told(backward: str, rule: str, words: str) -> None:
+    answer, _ = laid_out(f"{backward}\n        return run(grad), None", (4, 6), [[0, 1]])
+    found = [finding for found in answer["plans"] for finding in found["findings"] if finding["rule"] == rule]
+    assert found and found[0]["tier"] == "proof" and words in found[0]["message"], answer
+    assert "with a cotangent that is" in found[0]["message"] and found[0]["line"] > 0
 
 
 @pytest.mark.parametrize(

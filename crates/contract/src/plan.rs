@@ -18,6 +18,9 @@ pub struct Plan {
     /// The autotune winners this trace was forced to, outermost first.
     #[serde(default)]
     pub choices: Vec<Choice>,
+    /// In a circumstance of its own: the regime of the trials that the plan is for, where it is for no others.
+    #[serde(default)]
+    pub regime: Option<String>,
     /// What the tracer saw and cannot let pass: torch compute, unknown storages, forbidden options, host reads.
     #[serde(default)]
     pub findings: Vec<Finding>,
@@ -128,6 +131,11 @@ impl Plan {
     /// Whether this is what `forward` does on the target once everything is tuned, in some configuration.
     pub fn is_usual(&self) -> bool {
         !self.choices.iter().any(Choice::is_circumstance)
+    }
+
+    /// The regime of the trials that it is for, where it is for no others.
+    pub fn own_regime(&self) -> Option<&str> {
+        self.regime.as_deref().filter(|_| !self.is_usual())
     }
 }
 

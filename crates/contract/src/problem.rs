@@ -39,6 +39,10 @@ pub struct Gradients {
     pub parameters: Vec<String>,
     /// Indices, among the tensors of what `forward` returns (of a dict by sorted keys), of those that have a cotangent.
     pub outputs: Vec<usize>,
+    /// For each cotangent the dimensions along which it is constant in the trial `expanded-cotangents`; none where there is
+    /// no such trial.
+    #[serde(default)]
+    pub expanded: Option<Vec<Vec<usize>>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -88,7 +92,7 @@ pub struct OracleCase {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
     /// `seed`, or the value regime: `scaled-1e-3`, `scaled-1e3`, `negative`, `constant-rows`, `large`,
-    /// `mixed-rows`.
+    /// `mixed-rows`, `expanded-cotangents`.
     pub regime: String,
     pub seed: u64,
     /// Contents of each entry of the signature's `state`, in order, before the first call.

@@ -295,13 +295,16 @@ impl TrialOf<'_> {
     }
 }
 
-/// The first plan of each case on every trial; each further configuration on the case's first trial.
+/// The first plan of each case on every trial; each further configuration on the case's first trial, or on the one that it
+/// is for.
 pub(crate) fn trials<'a>(build: &'a Build, oracle: &'a OracleSet) -> Vec<TrialOf<'a>> {
     let mut trials = Vec::new();
     for built in &build.plans {
         let case = &oracle.data.cases[built.case];
         let taken = if built.main { case.trials.len() } else { 1 };
-        trials.extend(case.trials.iter().take(taken).map(|trial| TrialOf { built, case, trial }));
+        let own = built.plan.own_regime();
+        let suits = |trial: &&Trial| own.is_none_or(|regime| trial.regime == regime);
+        trials.extend(case.trials.iter().filter(suits).take(taken).map(|trial| TrialOf { built, case, trial }));
     }
     trials
 }

@@ -53,6 +53,8 @@ CALLS = 2
 """Calls of a trial, so that state carries."""
 LARGE = 4 << 20
 """Bytes of inputs from which on they are drawn on the GPU, where the reference runs on one."""
+SMALL = 0.05
+"""What part of its usual size a gradient keeps at least under an expanded cotangent: less is left of equal numbers."""
 SAMPLES = 16
 """Calls of a trial of a reference that draws random numbers."""
 
@@ -247,10 +249,11 @@ class Oracle:
             wanted = wanted[:fit]
         if default and self.regimes and floating and not self.stochastic:
             room -= len(wanted) * size.trial(calls)
-            if room < len(oracle_regime.REGIMES) * size.trial(1):
+            regimes = [*oracle_regime.REGIMES, *self._expanded(case, shape)]
+            if room < len(regimes) * size.trial(1):
                 self.notes.append(f"value regimes do not fit in {_gib(self.max_bytes)}")
             else:
-                wanted += [(regime, derive(self.seed, case.label, regime)) for regime in oracle_regime.REGIMES]
+                wanted += [(regime, derive(self.seed, case.label, regime)) for regime in regimes]
         return wanted
 
     # The first call of a case: layout, defects, what can be computed in float64.
@@ -438,6 +441,8 @@ class Oracle:
 
     def _how(self, case: Case, shape: Shape, regime: str, seed: int, weights: Weights) -> dict[str, Any]:
         """The factor or the kinds of rows that the reference stands, for the regimes that have such."""
+        if regime == oracle_regime.EXPANDED:
+            return {"axes": shape.signature["gradients"]["expanded"]}
         if self.no_float64 is not None or regime not in ("large", "mixed-rows"):
             return {}
         key = (case.label, regime, seed)
@@ -461,6 +466,34 @@ class Oracle:
         kinds = [kind for kind in oracle_regime.KINDS if stands(kinds=[kind])]
         return {"kinds": kinds}
 
+    def _expanded(self, case: Case, shape: Shape) -> list[str]:
+        """The regime of expanded cotangents, where the problem asks for gradients and these say something: that of a
+        softmax is nothing under the gradient of a sum. The signature says along which dimensions they are expanded.
+
+        Found under the constructor's weights, so that it is the same under all rules for weights."""
+        if case.gradients is None or self.no_float64 is not None:
+            return []
+        seed = derive(self.seed, case.label, "expanded")
+        weights = Weights(seed, 0, self.device)
+        docs = shape.signature["args"]
+
+        def sizes(axes: oracle_regime.Axes | None) -> dict[str, float]:
+            _, flats = self._inputs(case, seed, 0)
+            if axes is not None and not oracle_regime.apply(oracle_regime.EXPANDED, docs, flats, axes=axes):
+                return {}
+            runs = self._both(*self._models(case, weights), docs, flats, seed, oracle_regime.EXPANDED)
+            outputs = {} if isinstance(runs, str) else reference.output_tensors(runs[0].output)
+            return {path: _rms(tensor) for path, tensor in outputs.items() if path.startswith("grad ")}
+
+        usual = sizes(None)
+        shapes = [doc["shape"] for doc in docs[-1]["items"]]
+        for axes in oracle_regime.expansions(shapes) if usual else []:
+            found = sizes(axes)
+            if found and all(found[path] >= SMALL * usual[path] for path in usual):
+                shape.signature["gradients"] = {**case.gradients, "expanded": axes}
+                return [oracle_regime.EXPANDED]
+        return []
+
     def _both(
         self, native: Any, wide: Any, docs: list[Any], flats: list[torch.Tensor], seed: int, regime: str
     ) -> tuple[Run, Run | None] | str:
@@ -480,7 +513,8 @@ class Oracle:
             reason = reference.disagreement(first, second, amplified=self.amplifies and regime == "seed")
         except Exception as error:
             reason = describe(error, self.path)
-        if regime in ("constant-rows", "mixed-rows") and reason is None and reference.vanishes(second, flats):
+        rows = regime in ("constant-rows", "mixed-rows", oracle_regime.EXPANDED)
+        if rows and reason is None and reference.vanishes(second, flats):
             # A variance, say: what is left in float32 is cancellation, and relative to nothing.
             reason = "an output is zero"
         if reason is None:
@@ -504,6 +538,10 @@ class Oracle:
         if self.init_seed is None:
             return Weights(derive(seed, "weights"), level, self.device)
         return Weights(self.init_seed, 0, self.device, self.init_rule if level > 0 else None)
+
+
+def _rms(tensor: torch.Tensor) -> float:
+    return float(tensor.double().square().mean().sqrt()) if tensor.numel() > 0 else 0.0
 
 
 def _dtypes(docs: list[Any]) -> Iterator[str]:

@@ -14,17 +14,11 @@ from typing import Any
 
 import torch
 import triton  # noqa: F401
-from torch._subclasses.fake_tensor import (
-    DataDependentOutputException,
-    DynamicOutputShapeException,
-    FakeTensor,
-    UnsupportedFakeTensorException,
-    UnsupportedOperatorException,
-)
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves
 from triton.runtime import driver
 
-from . import trace_device, trace_gradients, trace_launch, trace_purity, trace_snapshot, trace_torch
+from . import trace_device, trace_gradients, trace_launch, trace_layouts, trace_purity, trace_snapshot, trace_torch
 from .trace_audit import Audit
 from .trace_builtins import candidate_builtins
 from .trace_compiled import Compile
@@ -36,7 +30,7 @@ from .trace_mode import RecordingMode
 from .trace_module import Inputs, bind_state, decode
 from .trace_record import Addresses, Recorder, TraceEnd, World, findings_of, number, write_finding
 from .trace_seal import out_of_reach, seal_classes
-from .trace_source import MODULE, Source, error
+from .trace_source import MODULE, Source, error, failure_kind
 from .trace_state import Fingerprint
 
 MAX_BYTES = 16 << 20
@@ -137,7 +131,8 @@ class Session:
         args, inputs = call
         gradients = self.signature.get("gradients") is not None
         derived = gradients and grad is None
-        world = World({**built.inputs.storages, **inputs.storages}, dict(built.world.sources), dict(built.world.keep))
+        sources = {**built.world.sources, **inputs.sources}
+        world = World({**built.inputs.storages, **inputs.storages}, sources, dict(built.world.keep))
         rec = Recorder(world, self)
         self.streams.reset()
         self.rec = rec
@@ -293,7 +288,7 @@ def _traced(session: Session, wanted: dict[str, Any]) -> dict[str, Any]:
     except MemoryError:
         raise
     except BaseException as exception:
-        response = source.error(_kind(exception), exception)
+        response = source.error(failure_kind(exception), exception)
     session.audit.stop()
     findings = findings_of(0) + session.changes + snapshot.findings(session)
     if "plans" in response:
@@ -301,15 +296,6 @@ def _traced(session: Session, wanted: dict[str, Any]) -> dict[str, Any]:
     else:
         _merge(response.setdefault("findings", []), findings_of(session.failed) + findings)
     return response
-
-
-def _kind(exception: BaseException) -> str:
-    """Kind of the error response: what fake tensors cannot do is not the candidate's fault."""
-    if isinstance(exception, (UnsupportedOperatorException, UnsupportedFakeTensorException)):
-        return "unsupported"
-    if isinstance(exception, (DataDependentOutputException, DynamicOutputShapeException)):
-        return "untraceable"
-    return "exception"
 
 
 def _plans(session: Session, wanted: dict[str, Any]) -> dict[str, Any]:
@@ -334,6 +320,7 @@ def _plans(session: Session, wanted: dict[str, Any]) -> dict[str, Any]:
         *_measured(session, built, first),
         *trace_purity.on_other_cards(session, base),
         *trace_purity.without_gradients(session, built, base),
+        *trace_layouts.of_cotangents(session, built, base),
     )
     for circumstance, plan in circumstances:
         plan["choices"].append({"function": _CIRCUMSTANCE, "index": 1, "of": 2, "config": circumstance})
@@ -379,6 +366,7 @@ def _empty_plan() -> dict[str, Any]:
         "steps": [],
         "output": {"kind": "none"},
         "choices": [],
+        "regime": None,
         "findings": [],
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -61,6 +61,8 @@ class Inputs:
         self._device = device
         self._made: dict[int, torch.Tensor] = {}
         self.storages: dict[int, int] = {}
+        self.sources: dict[int, list[Source]] = {}
+        """Of tensors that hold an input in another layout than the signature's."""
         self.keep: list[torch.UntypedStorage] = []
 
     def tensor(self, ref: dict[str, Any]) -> torch.Tensor:
@@ -77,6 +79,20 @@ class Inputs:
         if made.dtype != torch.uint8 or made.dim() != 1:
             made = made.view(-1).view(torch.uint8) if made.dim() else made.view(1).view(torch.uint8)
         return input_tensor(ref, made).detach()
+
+    def relaid(self, ref: dict[str, Any], tensor: torch.Tensor, axes: Sequence[int] = ()) -> None:
+        """Has `tensor`, a fresh one, hold what the signature describes as `ref`. Along `axes` it has one place for all
+        elements, which are equal."""
+        view = view_of(tensor)
+        strides = [0 if axis in axes else stride for axis, stride in enumerate(ref["strides"])]
+        shape = [1 if axis in axes else extent for axis, extent in enumerate(ref["shape"])]
+        value = {"dtype": ref["dtype"], "shape": shape, "strides": strides, "offset": ref["offset"]}
+        source = Source(
+            {"kind": "input", "index": ref["buffer"]}, value, self._buffers[ref["buffer"]], {**view, "shape": shape}
+        )
+        storage = storage_of(tensor)
+        self.sources[storage._cdata] = [source]
+        self.keep.append(storage)
 
     def _note(self, index: int, tensor: torch.Tensor) -> None:
         self._made[index] = tensor

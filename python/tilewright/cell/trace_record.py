@@ -231,10 +231,11 @@ class Recorder:
         return index
 
     def _add_source(self, key: int, storage: torch.UntypedStorage, sources: list[Source]) -> int:
-        """A weight or constant: its buffer itself where the layout is plain, else a copy into the tensor's layout."""
+        """What is there before: its buffer itself where the layout is plain, else a copy into the tensor's layout."""
         nbytes = storage.nbytes()
         for source in sources:
-            if is_whole(source.view, nbytes) and source.value["dtype"] == source.view["dtype"]:
+            plain = is_whole(source.view, nbytes) and is_whole(source.value, source.nbytes)
+            if plain and source.value["dtype"] == source.view["dtype"]:
                 return self._add(key, storage, source.source)
         index = self._add(key, storage, {"kind": "scratch"})
         for source in sources:
@@ -386,6 +387,7 @@ class Recorder:
             "steps": self.entries("prelude") + self.entries("step"),
             "output": (self.entries("output") or [{"kind": "none"}])[0],
             "choices": self.entries("choice"),
+            "regime": None,
             "findings": self.findings,
         }
 

@@ -9,6 +9,13 @@ import sys
 import types
 from typing import Any
 
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    UnsupportedFakeTensorException,
+    UnsupportedOperatorException,
+)
+
 MODULE = "candidate"
 NOT_LITERAL = object()
 
@@ -171,6 +178,15 @@ def _dotted(node: ast.expr) -> str:
 def _normal(node: ast.FunctionDef) -> str:
     """The function as text that depends on nothing but its meaning."""
     return ast.dump(ast.FunctionDef(**{**dict(ast.iter_fields(node)), "decorator_list": []}))
+
+
+def failure_kind(exception: BaseException) -> str:
+    """Kind of the error response: what fake tensors cannot do is not the candidate's fault."""
+    if isinstance(exception, (UnsupportedOperatorException, UnsupportedFakeTensorException)):
+        return "unsupported"
+    if isinstance(exception, (DataDependentOutputException, DynamicOutputShapeException)):
+        return "untraceable"
+    return "exception"
 
 
 def error(kind: str, exception: BaseException, line: int | None, frames: list[str] | None = None) -> dict[str, Any]:

@@ -134,8 +134,8 @@ def place_of_tap(
     dilation: list[Any],
     padding: list[Any],
 ) -> Lazy:
-    """The flat place in the image of a window's tap. One in the padding is the first of a window whose every pixel is as
-    small as the padding: it stands for the first pixel inside the image."""
+    """The flat place in the image of a window's tap. Of a window whose every pixel is as small as the padding, the tap
+    may be in the padding: it stands for the first pixel inside the image."""
     tap, place, integer = lowering.share(tap), None, torch.int64
     for i, first in enumerate(starts):
         inner = lowering.sizes.product(kernels[i + 1 :])

@@ -154,6 +154,13 @@ pub(crate) const TRACE: &[Elsewhere] = &[
         instead: "Plain launches; whoever serves the module can capture it.",
     },
     Elsewhere {
+        id: "cotangent-layout",
+        tier: Tier::Proof,
+        what: "Reports a backward pass that raises where a gradient is not contiguous or is expanded, in a problem that asks for gradients.",
+        why: "Autograd gives such gradients for everyday code: that of `y.sum()` is one number expanded to the shape of `y`, that of `y.t() @ w` is transposed. A file that raises there cannot be used.",
+        instead: "`.contiguous()` on each gradient that `backward` is given, or its strides as arguments of the kernel.",
+    },
+    Elsewhere {
         id: "backward-hook",
         tier: Tier::Untraceable,
         what: "Ends the trace of a problem that asks for gradients where the file hooks into the backward pass: `register_hook` of a tensor or a node, `register_full_backward_hook` of a module.",

@@ -144,6 +144,7 @@ impl Launching<'_> {
             }],
             output: Value::Dict { items: named.collect() },
             choices: Vec::new(),
+            regime: None,
             findings: Vec::new(),
         }
     }

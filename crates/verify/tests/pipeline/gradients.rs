@@ -14,10 +14,17 @@ const BY_TORCH: &str = "        x, scale = ctx.saved_tensors\n        with torch
 const SECOND: &str = "        x, scale = ctx.saved_tensors\n        if grad_out.data_ptr() % 4096 == 16:\n            \
                       return grad_out * scale * 2 * torch.relu(x), torch.sum(grad_out * torch.relu(x) ** 2, 0)\n";
 
+const CONTIGUOUS: &str = "        grad_out = grad_out.contiguous()\n";
+const MADE: &str = "        grad_out = grad_out.contiguous()\n        rows, cols = x.shape\n        \
+                    grad_x, grad_scale = torch.empty_like(x), ";
+const GIVEN: &str = "        given, grad_out = grad_out, grad_out.contiguous()\n        rows, cols = x.shape\n        \
+                     grad_x, grad_scale = torch.empty_like(given), ";
+const TURNED: &str = "not contiguous, as the backward pass of a transpose or a stack gives it";
+
 const CALL: &str = "return SquaredRelu.apply(x, self.scale)";
 
 /// What is changed in the honest candidate of `squared_relu_autograd`, the verdict, and words of its reasons.
-const CANDIDATES: [(&str, &str, VerdictKind, &str); 11] = [
+const CANDIDATES: [(&str, &str, VerdictKind, &str); 16] = [
     ("", "", VerdictKind::Accepted, ""),
     ("scale[None, :] * 2.0 * positive", "scale[None, :] * positive", VerdictKind::Incorrect, "grad x"),
     ("grad_out * positive * positive", "positive * positive", VerdictKind::Incorrect, "grad scale"),
@@ -40,6 +47,22 @@ const CANDIDATES: [(&str, &str, VerdictKind, &str); 11] = [
         VerdictKind::MemoryFault,
         "forward alone",
     ),
+    // The layout of cotangents.
+    (CONTIGUOUS, "", VerdictKind::MemoryFault, "expanded (strides of 0), as sum().backward() gives it"),
+    (CONTIGUOUS, "        assert grad_out.is_contiguous()\n", VerdictKind::Rejected, "a call raises AssertionError"),
+    (
+        CONTIGUOUS,
+        "        grad_out = grad_out if grad_out.stride(1) else grad_out.contiguous()\n",
+        VerdictKind::Incorrect,
+        TURNED,
+    ),
+    (
+        CONTIGUOUS,
+        "        if not grad_out.is_contiguous():\n            grad_out = grad_out.contiguous()\n",
+        VerdictKind::Accepted,
+        "",
+    ),
+    (MADE, GIVEN, VerdictKind::Incorrect, TURNED),
 ];
 
 #[test]

@@ -160,6 +160,7 @@ fn each_of_several_runs_has_its_place() {
         steps: Vec::new(),
         output: Value::None,
         choices: Vec::new(),
+        regime: None,
         findings: Vec::new(),
     };
     let run = |handle: u8, offset: u64, table: [u8; 2]| SharedRun {

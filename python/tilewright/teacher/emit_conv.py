@@ -128,7 +128,8 @@ def emit_conv(group: Group, table: Sizes, options: dict[str, Any]) -> Launch:
     w, rank = conv.w, conv.rank
     each = table.of(conv.each)[0]
     pixels = table.of(table.product([conv.batch, *conv.size_out]))[0]
-    flat = options.get("flat_taps", True) and table.of(conv.taps)[0] > 1
+    # With three axes, taking an inner index apart costs more than blocks that only hold channels, if these fill them.
+    flat = options.get("flat_taps", rank < 3 or each < 16) and table.of(conv.taps)[0] > 1
     inner = table.of(conv.each * conv.taps)[0] if flat else each
     p, o, k, warps, stages = conv_tile(pixels, table.of(conv.per_group)[0], inner, conv.dtype, options)
     for name, value in (("BLOCK_P", p), ("BLOCK_O", o), ("BLOCK_C", k)):
@@ -271,8 +272,8 @@ def emit_conv_transpose(group: Group, table: Sizes, options: dict[str, Any]) -> 
         conv.dtype,
         options,
     )
-    if "conv_tile" not in options and conv.dtype == torch.float32 and p == 128:
-        p, k = 256, min(k, 32)
+    if "conv_tile" not in options and conv.dtype == torch.float32 and p >= 128:
+        p, k, warps, stages = 256, min(k, 32), 4 if o <= 16 else 8, 2
     for name, value in (("BLOCK_P", p), ("BLOCK_O", o), ("BLOCK_C", k)):
         w.constexpr(name, str(value))
     conv.open(extents)

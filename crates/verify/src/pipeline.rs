@@ -81,8 +81,12 @@ impl Verifier {
         }
     }
 
-    /// Uses these GPUs side by side, which are of the kind of the options' device. Oracles run on the first one.
+    /// Uses these GPUs side by side, which are of the kind of the options' device; without any, that device alone. Oracles
+    /// run on the first that works.
     pub fn with_gpus(mut self, ordinals: &[usize]) -> Self {
+        if ordinals.is_empty() {
+            return self;
+        }
         self.lanes = ordinals.iter().enumerate().map(|(index, &ordinal)| Lane::new(index, ordinal)).collect();
         self
     }

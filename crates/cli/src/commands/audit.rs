@@ -79,7 +79,7 @@ fn setting(options: &Options, torch: String, triton: String) -> Setting {
         triton,
         target: options.device.to_string(),
         arch: arch_name(&options.target),
-        profiles: options.profiles.iter().map(|profile| format!("{}/{}", profile.name, profile.version)).collect(),
+        profiles: session::profile_names(options),
         trials: options.trials,
         seed: options.seed,
     }

@@ -83,8 +83,17 @@ pub(crate) fn options(
     })
 }
 
+/// The GPUs that `--devices` lists, none without it, and the options with the first of them for a target.
+pub(crate) fn gpus(devices: &[String], run: &RunArgs) -> anyhow::Result<(Vec<usize>, RunArgs)> {
+    let (ordinals, mut run) = (ordinals(devices)?, run.clone());
+    if let Some(first) = ordinals.first() {
+        run.target = format!("cuda:{first}");
+    }
+    Ok((ordinals, run))
+}
+
 /// The ordinals in a list such as `0,1` or `cuda:0,cuda:1`. All must be of one kind: a kernel is compiled once.
-pub(crate) fn gpus(devices: &[String]) -> anyhow::Result<Vec<usize>> {
+fn ordinals(devices: &[String]) -> anyhow::Result<Vec<usize>> {
     let ordinal = |name: &String| {
         let device = name.parse::<usize>().map(Device::Cuda).or_else(|_| name.parse());
         match device {
@@ -142,6 +151,11 @@ fn target(device: Device, arch: Option<&str>) -> anyhow::Result<Target> {
         return Err(usage(format!("{arch} is compile-only: give --target cpu with it")));
     }
     Ok(target)
+}
+
+/// The profiles with their versions, as documents name them.
+pub(crate) fn profile_names(options: &Options) -> Vec<String> {
+    options.profiles.iter().map(|profile| format!("{}/{}", profile.name, profile.version)).collect()
 }
 
 /// A profile by its name, or from a TOML file.

@@ -20,11 +20,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
         ModeArg::Direct => Mode::Direct,
     };
     let keep = args.keep.as_ref().map(|folder| folder.as_std_path().to_owned());
-    let gpus = session::gpus(&args.devices)?;
-    let mut run = args.run.clone();
-    if let Some(first) = gpus.first() {
-        run.target = format!("cuda:{first}");
-    }
+    let (gpus, run) = session::gpus(&args.devices, &args.run)?;
     let mut options = session::options(&run, &args.profiles, mode, keep)?;
     options.timing = (!args.untimed).then(|| args.baselines.iter().map(|&baseline| baseline.kind()).collect());
     args.problem.as_ref().map_or(Ok(()), |problem| session::check_file(problem, "problem"))?;
@@ -37,11 +33,8 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     }
     let work = Work::of(args)?;
     let judge = args.opinion.as_deref().map(|name| judge(name, args)).transpose()?;
-    let mut verifier = session::start(options, &args.common)?.verifier;
+    let mut verifier = session::start(options, &args.common)?.verifier.with_gpus(&gpus);
     let start = StageTime { stage: "start".into(), seconds: begun.elapsed().as_secs_f64(), cached: false };
-    if !gpus.is_empty() {
-        verifier = verifier.with_gpus(&gpus);
-    }
     if let Some(judge) = judge {
         verifier = verifier.with_reviewer(move |problem, candidate| judge.ask(problem, candidate));
     }

@@ -112,20 +112,64 @@ fn a_launch_past_the_targets_limits_is_refused_on_a_cpu() {
     assert!(verdict.resources.values().all(|resources| resources.registers.is_some()));
 }
 
-/// Triton computes with the whole of an integer, so that a kernel may be right that is given one.
+const WIDE: &str = r#"
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self, k):
+        super().__init__()
+        self.k = k
+
+    def forward(self, x, n):
+        return x * float(n % 1000) + float(self.k % 1000), torch.full_like(x, 2**63)
+
+
+def get_inputs():
+    return [torch.randn(1000), 2**63 + 5]
+
+
+def get_init_inputs():
+    return [2**63 + 17]
+"#;
+
+/// `MORE` is added to a constant of the kernel, which takes it away again.
+const WIDE_NEW: &str = r#"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def affine(x, y, n, factor, K: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    scaled = tl.load(x + i, mask=i < n) * (factor % 1000).to(tl.float32)
+    tl.store(y + i, scaled + (K - (MORE)) % 1000, mask=i < n)
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, k):
+        super().__init__()
+        self.k = k
+
+    def forward(self, x, n):
+        y = torch.empty_like(x)
+        affine[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), n, K=self.k + (MORE), BLOCK=256)
+        return y, torch.full_like(x, 2**63)
+"#;
+
+/// Above 2^63 in arguments and fills, and of any size as a constant of a kernel: Triton computes with the whole of it.
 #[test]
-fn an_integer_of_any_size_is_a_constant_of_a_kernel() {
+fn an_integer_of_any_size_stays_the_number_that_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let verifier = verifier(&folder.path().join("cache"));
     let problem = folder.path().join("problem.py");
-    std::fs::write(&problem, SCALED).unwrap();
+    std::fs::write(&problem, WIDE).unwrap();
     let problem = verifier.load(&problem);
-    for base in ["2**63", "2**64", "-(2**100)"] {
-        let source = scaled("self.scale = nn.Parameter(torch.rand(features))", "scale", &format!("(C - ({base}))"))
-            .replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, C: tl.constexpr")
-            .replace("BLOCK=64", &format!("BLOCK=64, C={base} + 2"));
+    for more in ["0", "2**64", "-(2**100)"] {
+        let source = WIDE_NEW.replace("MORE", more);
         let verdict = verifier.verify(&problem, Path::new("candidate.py"), source.as_bytes());
-        assert_eq!(verdict.verdict, VerdictKind::Accepted, "{base}: {}", explain(&verdict));
+        assert_eq!(verdict.verdict, VerdictKind::Accepted, "{more}: {}", explain(&verdict));
     }
 }
 

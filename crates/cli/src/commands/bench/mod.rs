@@ -34,11 +34,7 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn verify(args: &BenchRunArgs) -> anyhow::Result<ExitCode> {
-    let gpus = session::gpus(&args.devices)?;
-    let mut asked = args.run.clone();
-    if let Some(first) = gpus.first() {
-        asked.target = format!("cuda:{first}");
-    }
+    let (gpus, asked) = session::gpus(&args.devices, &args.run)?;
     let mut options = session::options(&asked, &args.profiles, Mode::Replay, None)?;
     let is_timed = !args.untimed && options.device != Device::Cpu;
     options.timing = is_timed.then(|| args.baselines.iter().map(|&baseline| baseline.kind()).collect());
@@ -54,10 +50,8 @@ fn verify(args: &BenchRunArgs) -> anyhow::Result<ExitCode> {
     if let (None, Some(seed)) = (args.run.seed, folder.seed()) {
         options.seed = seed;
     }
-    let Session { mut verifier, stage, torch, triton } = session::start(options.clone(), &args.common)?;
-    if !gpus.is_empty() {
-        verifier = verifier.with_gpus(&gpus);
-    }
+    let Session { verifier, stage, torch, triton } = session::start(options.clone(), &args.common)?;
+    let verifier = verifier.with_gpus(&gpus);
     let setting = setting(&options, torch, triton)?;
     for other in &args.joins {
         let joined = folder.join(other.as_std_path(), &setting).map_err(bench)?;
@@ -157,7 +151,7 @@ fn setting(options: &Options, torch: String, triton: String) -> anyhow::Result<S
         device,
         arch: arch_name(&options.target),
         trust: "replay".into(),
-        profiles: options.profiles.iter().map(|profile| format!("{}/{}", profile.name, profile.version)).collect(),
+        profiles: session::profile_names(options),
         baselines: baselines.map(|baseline| baseline.name().to_owned()).collect(),
         trials: options.trials,
         timeout: options.timeout.as_secs_f64(),

@@ -200,7 +200,7 @@ impl Setup<'_> {
             problem: CandidateId { path: self.problem.to_string(), digest: digest(text.as_bytes()) },
             author: self.author.author.clone(),
             goal: Goal { hardware, target: options.target.clone(), device: options.device.to_string() },
-            profiles: options.profiles.iter().map(|profile| format!("{}/{}", profile.name, profile.version)).collect(),
+            profiles: session::profile_names(options),
             trials: options.trials,
             seed: options.seed,
         }

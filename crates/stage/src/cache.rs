@@ -87,11 +87,6 @@ impl Cache {
         (blake3::hash(&bytes).to_hex().as_str() == digest).then_some(bytes)
     }
 
-    /// Where the bytes with this digest lie, for programs that want a file.
-    pub fn object_path(&self, digest: &str) -> PathBuf {
-        self.path("objects", digest)
-    }
-
     pub(crate) fn entry<T: DeserializeOwned>(&self, key: Key) -> Option<T> {
         let text = std::fs::read_to_string(self.path("entries", &key.0.to_hex())).ok()?;
         let entry: Entry<'_> = serde_json::from_str(&text).ok()?;

@@ -49,11 +49,6 @@ impl StageError {
     pub(crate) fn io(what: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         move |error| Self::Io { what, error }
     }
-
-    /// Whether it says nothing about the candidate (or the problem).
-    pub fn is_infrastructure(&self) -> bool {
-        matches!(self, Self::Internal(_) | Self::Cell(_) | Self::Lost(_) | Self::Io { .. })
-    }
 }
 
 /// An error document of a job.

@@ -79,12 +79,15 @@ impl OracleSet {
         }
         let bytes = self.file.read(blob);
         let lost = |error| Stop::infrastructure(format!("failed to read the oracle's data: {error}"));
-        let bytes = bytes.map_err(lost)?;
-        // Whoever read it at the same time may have been first: only what stays counts.
-        Ok(self.read.insert_with(key, || {
-            self.copied.fetch_add(blob.nbytes, Ordering::Relaxed);
+        Ok(self.keep(key, bytes.map_err(lost)?))
+    }
+
+    /// Bytes that stay: the first of those that several have read at the same time. Only they count.
+    fn keep(&self, key: (u64, u64), bytes: Vec<u8>) -> &[u8] {
+        self.read.insert_with(key, || {
+            self.copied.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             bytes
-        }))
+        })
     }
 
     /// Bytes of blobs that somebody asked for: they stay in our memory.

@@ -369,6 +369,36 @@ def test_quantiles_are_torch_s(q: float) -> None:
     torch.testing.assert_close(rewrites.quantile(x, q, 1), torch.quantile(x, q, 1), equal_nan=True)
 
 
+NAN = {
+    "element by element": "return F.relu(x), x.clamp(-1, 1), x.clamp(max=y), F.relu6(x), F.hardswish(x), F.softplus(x),"
+    " F.hardshrink(x), F.softshrink(x), F.threshold(x, 0.1, 3.0), torch.maximum(x, y), torch.minimum(y, x), x.sign(),"
+    " x.half().relu(), x.double().clamp(0, 1)",
+    "extremes": "return x.amax(1), x.amin(0), x.max(1)[0], x.max(), x.half().amin(1), x.norm(math.inf, 1), x[0].amax(),"
+    " F.softmax(x, 1), torch.logsumexp(x, 0)",
+    "extremes of long rows": "z = torch.cat([y] * 300 + [x], 1)\n        return z.amax(1), z.amin(), F.softmax(z, 1)",
+    "pools": "z = x[None, None]\n        return F.max_pool2d(z, 3, 2, 1), F.adaptive_max_pool2d(z, (2, 3)),"
+    " F.adaptive_max_pool1d(x, 1), F.adaptive_max_pool1d(x, 5)",
+    "running": "z = torch.cat([x, *[y] * 150], 1)\n        return *x.cummax(1), *x.cummin(0), *z.cummax(1),"
+    " z.logcumsumexp(1)",
+}
+
+
+@pytest.mark.parametrize("name", NAN)
+def test_nan_stays_where_torch_has_it(name: str, tmp_path: Path) -> None:
+    """Triton's own extremes leave NaN out."""
+    x = "torch.where(torch.rand(5, 37) < 0.05, math.nan, torch.randn(5, 37))"
+    path = problem(tmp_path, NAN[name], [x, "torch.randn(5, 37)"])
+    file = tmp_path / "candidate.py"
+    file.write_text(write(capture(path), {}))
+    case = oracle_problem.make_case(path, oracle_problem.load(path, oracle_problem.read_source(path)), "default")
+    given = seeded(case.inputs)
+    with tilewright.emulate():
+        got = load(file).ModelNew()(*given)
+    for at, (mine, want) in enumerate(zip(got, case.build()(*given), strict=True)):
+        assert torch.equal(mine.isnan(), want.isnan()), at
+        torch.testing.assert_close(mine, want, equal_nan=True, msg=str(at))
+
+
 PAIRS = {
     "distances": "return torch.cdist(x, y), torch.cdist(x, y, p=1.0) * 2",
     "of one tensor": "return (x[:, None] - x[None]).abs().amax(-1) + x[:, :1]",

@@ -117,7 +117,14 @@ class Builder(Numbers):
         return lazy.term.view
 
     def reduce(
-        self, kind: str, lazy: Lazy, dims: Sequence[int], dtype: torch.dtype, keepdim: bool = False, name: str = ""
+        self,
+        kind: str,
+        lazy: Lazy,
+        dims: Sequence[int],
+        dtype: torch.dtype,
+        keepdim: bool = False,
+        name: str = "",
+        keeps_nan: bool = True,
     ) -> Any:
         """A reduction; `moments` gives two results."""
         dims = sorted({d % len(lazy.shape) for d in dims}) if lazy.shape else []
@@ -128,7 +135,7 @@ class Builder(Numbers):
             lazy = self.realise(lazy)  # becomes the epilogue of the template
         names = ("mean", "squares") if kind == "moments" else (name or kind,)
         outs = [self.temp(shape, dtype, n) for n in names]
-        self.add(Reduce(self.label, outs, kind, lazy.term, lazy.shape, tuple(dims)))
+        self.add(Reduce(self.label, outs, kind, lazy.term, lazy.shape, tuple(dims), keeps_nan))
         results = []
         for out in outs:
             result = self.read(out)

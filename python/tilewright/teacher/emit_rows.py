@@ -28,8 +28,6 @@ IDENTITY = {
 COMBINE = {
     "sum": "{0} + {1}",
     "prod": "{0} * {1}",
-    "max": "tl.maximum({0}, {1})",
-    "min": "tl.minimum({0}, {1})",
     "any": "{0} | {1}",
     "all": "{0} & {1}",
 }
@@ -47,6 +45,11 @@ def identity(kind: str, dtype: torch.dtype) -> str:
     if kind in ("sum", "prod") and not dtype.is_floating_point:
         return "0" if kind == "sum" else "1"
     return IDENTITY[kind]
+
+
+def keeps_nan(node: Reduce) -> bool:
+    """Whether an extreme is NaN where an element is: Triton's own leave it out."""
+    return node.kind in ("max", "min") and node.keeps_nan and node.term.dtype.is_floating_point
 
 
 class Rows:
@@ -320,14 +323,20 @@ class Rows:
         kind = node.kind
         if kind == "sum" and not node.term.dtype.is_floating_point:
             return f"tl.sum({text}.to({TL[node.outs[0].dtype]}), {axis})"
-        if kind in ("sum", "max", "min"):
-            return f"tl.{kind}({text}, {axis})"
-        if kind == "prod":
-            self.writer.helpers.add("multiply")
-            return f"tl.reduce({text}, combine_fn=multiply, {axis})"
+        helper = "multiply" if kind == "prod" else {"max": "larger", "min": "smaller"}[kind] if keeps_nan(node) else ""
+        if helper:
+            self.writer.helpers.add(helper)
+            return f"tl.reduce({text}, combine_fn={helper}, {axis})"
         if kind in ("any", "all"):
             return f"tl.{'max' if kind == 'any' else 'min'}({text}, {axis}) != 0"
         return f"tl.{kind}({text}, {axis})"
+
+    def combined(self, node: Reduce, first: str, second: str) -> str:
+        """The reduction of two elements."""
+        if node.kind in COMBINE:
+            return COMBINE[node.kind].format(first, second)
+        nan = ", propagate_nan=tl.PropagateNan.ALL" if keeps_nan(node) else ""
+        return f"tl.{node.kind}imum({first}, {second}{nan})"
 
     def loop_pass(self, reductions: list[Reduce], stores: list[Value]) -> None:
         """One sweep over the reduced elements."""
@@ -454,7 +463,7 @@ class Rows:
         if node.kind == "sum":
             w.line(f"{acc} += {text}")
         else:
-            w.line(f"{acc} = {COMBINE[node.kind].format(acc, text)}")
+            w.line(f"{acc} = {self.combined(node, acc, text)}")
 
     def end(self, node: Reduce, names: list[str]) -> None:
         """From lanes to the row's result."""
@@ -480,14 +489,8 @@ class Rows:
             first = f"tl.min(tl.where({names[0]} == {best}, {names[1]}, {self.length}), {axis})"
             self.row_values[id(out)] = w.assign(out.name, first)
             return
-        kind = node.kind
-        if kind in ("any", "all"):
-            text = f"tl.{'max' if kind == 'any' else 'min'}({names[0]}, {axis}) != 0"
-        elif kind == "prod":
-            w.helpers.add("multiply")
-            text = f"tl.reduce({names[0]}, combine_fn=multiply, {axis})"
-        else:
-            text = f"tl.{kind}({names[0]}, {axis})"
+        # Sums of integers are in the result's dtype already.
+        text = f"tl.sum({names[0]}, {axis})" if node.kind == "sum" else self.fold(node, names[0], axis)
         self.row_values[id(out)] = w.assign(out.name, text)
 
 

@@ -54,12 +54,12 @@ class Running:
             w.line(f"scanned, scanned_at = tl.associative_scan(({text}, col.to(tl.int64)), 0, {self.helper})")
             w.line(f"scanned, scanned_at = {self.helper}(carry, place, scanned, scanned_at)")
             w.line(f"lane_last = {last}")
-            fold = "max" if self.kind == "cummax" else "min"
-            w.line(f"carry = tl.{fold}(tl.where(lane_last, scanned, {self.neutral}), axis=0)")
+            # Not by an extreme, which would leave out NaN.
+            w.line("carry = tl.sum(tl.where(lane_last, scanned, 0), axis=0)")
             w.line("place = tl.sum(tl.where(lane_last, scanned_at, 0), axis=0)")
         elif self.kind == "logcumsumexp":
             w.line(f"scanned = log_add(carry, tl.associative_scan({text}, 0, log_add))")
-            w.line(f"carry = tl.max(tl.where({last}, scanned, {self.neutral}), axis=0)")
+            w.line(f"carry = tl.sum(tl.where({last}, scanned, 0.0), axis=0)")
         else:
             w.line(f"scanned = {self.combine(f'tl.{self.kind}({text}, axis=0)', 'carry')}")
 

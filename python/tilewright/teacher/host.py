@@ -21,6 +21,14 @@ from tilewright.teacher.sizes import Unsupported
 
 HELPERS = {
     "multiply": '@triton.jit\ndef multiply(a, b):\n    """Combines two factors."""\n    return a * b',
+    "larger": (
+        '@triton.jit\ndef larger(a, b):\n    """The larger one; NaN if either is."""\n'
+        "    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)"
+    ),
+    "smaller": (
+        '@triton.jit\ndef smaller(a, b):\n    """The smaller one; NaN if either is."""\n'
+        "    return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)"
+    ),
     "floor_div": (
         '@triton.jit\ndef floor_div(a, b):\n    """a // b rounded downwards; Triton rounds towards zero."""\n'
         "    quotient = a // b\n    return tl.where((a % b != 0) & ((a < 0) != (b < 0)), quotient - 1, quotient)"
@@ -31,18 +39,20 @@ HELPERS = {
     ),
     "log_add": (
         '@triton.jit\ndef log_add(a, b):\n    """log(exp(a) + exp(b)); equal infinities stay what they are."""\n'
-        "    gap = tl.where(a == b, 0.0, tl.minimum(a, b) - tl.maximum(a, b))\n"
+        "    gap = tl.where(a == b, 0.0, -tl.abs(a - b))\n"
         "    return tl.maximum(a, b) + libdevice.log1p(tl.exp(gap))"
     ),
     "later_max": (
         "@triton.jit\ndef later_max(best, at, value, here):\n"
-        '    """The larger one and its place; the later of equal ones."""\n'
-        "    take = value >= best\n    return tl.where(take, value, best), tl.where(take, here, at)"
+        '    """The larger one, or NaN, and its place; the later of equal ones."""\n'
+        "    take = (value >= best) | (value != value)\n"
+        "    return tl.where(take, value, best), tl.where(take, here, at)"
     ),
     "later_min": (
         "@triton.jit\ndef later_min(best, at, value, here):\n"
-        '    """The smaller one and its place; the later of equal ones."""\n'
-        "    take = value <= best\n    return tl.where(take, value, best), tl.where(take, here, at)"
+        '    """The smaller one, or NaN, and its place; the later of equal ones."""\n'
+        "    take = (value <= best) | (value != value)\n"
+        "    return tl.where(take, value, best), tl.where(take, here, at)"
     ),
 }
 

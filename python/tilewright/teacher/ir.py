@@ -479,6 +479,8 @@ class Reduce(Node):
     term: Term = None  # type: ignore[assignment]
     shape: tuple[Size, ...] = ()
     dims: tuple[int, ...] = ()
+    keeps_nan: bool = True
+    """Whether `max` and `min` are NaN where an element is."""
 
     def terms(self) -> list[Term]:
         return [self.term]

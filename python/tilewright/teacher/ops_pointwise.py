@@ -368,15 +368,14 @@ def log_sigmoid(lowering: Lowering, x: Any) -> Any:
 @lowers("softshrink", "hardshrink", "threshold")
 def shrink(lowering: Lowering, x: Any, lambd: Any = 0.5, value: Any = 0.0) -> Lazy:
     c = Calculator(lowering, x)
+    # NaN fails every comparison, and stays what it is.
     if lowering.label == "threshold":
-        return lowering.op("where", c.dtype, c("gt", c.x, lambd), c.x, lowering.const(value, c.dtype))
-    above, below = c("gt", c.x, lambd), c("lt", c.x, -lambd)
-    zero = lowering.const(0.0, c.dtype)
-    if lowering.label == "hardshrink":
-        outside = lowering.op("or", torch.bool, above, below)
-        return lowering.op("where", c.dtype, outside, c.x, zero)
-    low = lowering.op("where", c.dtype, below, c("add", c.x, lambd), zero)
-    return lowering.op("where", c.dtype, above, c("sub", c.x, lambd), low)
+        return lowering.op("where", c.dtype, c("le", c.x, lambd), lowering.const(value, c.dtype), c.x)
+    inside = lowering.op("and", torch.bool, c("ge", c.x, -lambd), c("le", c.x, lambd))
+    outside = c.x
+    if lowering.label == "softshrink":
+        outside = lowering.op("where", c.dtype, c("gt", c.x, lambd), c("sub", c.x, lambd), c("add", c.x, lambd))
+    return lowering.op("where", c.dtype, inside, lowering.const(0.0, c.dtype), outside)
 
 
 @lowers("logit")

@@ -125,7 +125,8 @@ def spread(lowering: Lowering, weight: Any, rank: int, axis: int) -> Any:
 def softmax(lowering: Lowering, x: Lazy, dim: int, dtype: Any = None) -> Lazy:
     label = lowering.label
     c = Calculator(lowering, lowering.share(x), accumulated(out_dtype(lowering)))
-    top = lowering.reduce("max", c.x, [dim], c.dtype, keepdim=True)
+    # NaN comes back with the differences to it.
+    top = lowering.reduce("max", c.x, [dim], c.dtype, keepdim=True, keeps_nan=False)
     shifted = c("sub", c.x, top, hint="shifted")
     weights = c("exp", shifted, hint="weights")
     sums = lowering.reduce("sum", weights, [dim], c.dtype, keepdim=True)
@@ -135,7 +136,7 @@ def softmax(lowering: Lowering, x: Lazy, dim: int, dtype: Any = None) -> Lazy:
 
 def logsumexp_of(lowering: Lowering, x: Lazy, dims: list[int], keepdim: bool) -> Lazy:
     c = Calculator(lowering, lowering.share(x), accumulated(x.dtype))
-    top = lowering.reduce("max", c.x, dims, c.dtype, keepdim=True)
+    top = lowering.reduce("max", c.x, dims, c.dtype, keepdim=True, keeps_nan=False)
     # A row of infinities has the maximum as its result, not the difference of two of them.
     finite = lowering.op("lt", torch.bool, c("abs", top), lowering.const(math.inf, c.dtype))
     top = lowering.op("where", c.dtype, finite, top, lowering.const(0.0, c.dtype), hint="top")
@@ -210,7 +211,7 @@ def embedding_bag(
     if factors is not None:
         share = reshape_to(lowering, lowering.share(factors), (count_bags, length, ir.ONE))
         picked = lowering.op("mul", wide, picked, lowering.cast(share, wide))
-    out = lowering.reduce("max" if mode == 2 else "sum", picked, [1], wide)
+    out = lowering.reduce("max" if mode == 2 else "sum", picked, [1], wide, keeps_nan=False)
     if mode == 1:
         out = lowering.op(
             "div", wide, out, Lazy(ir.Const(wide, "", length if not length.is_Integer else int(length)), ())

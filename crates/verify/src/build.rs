@@ -69,6 +69,9 @@ impl Build {
                 .next()
                 .unwrap_or_else(|| Stop::infrastructure("no plan to build")));
         };
+        for (built, stop) in built.iter().zip(&limits) {
+            refuse_misfit(built, stop.as_ref())?;
+        }
         for stop in limits.iter().flatten() {
             draft.note(format!("a configuration that does not fit is skipped: {}", stop.reasons[0].message));
         }
@@ -94,6 +97,17 @@ impl Build {
         }
         Ok(Self { plans: built })
     }
+}
+
+/// What this device is asked to launch has to fit. An autotuner skips what does not, and another device may have less.
+fn refuse_misfit(built: &BuiltPlan, stop: Option<&Stop>) -> Result<(), Stop> {
+    let plan = &built.plan;
+    let tuned = plan.choices.iter().any(|choice| !choice.is_circumstance() && choice.of > 1);
+    let Some(stop) = stop.filter(|_| plan.own_regime().is_some() && !tuned) else { return Ok(()) };
+    let mut stop = stop.clone();
+    let when = plan.choices.last().map_or("", |choice| &choice.config);
+    stop.reasons[0].message = format!("{} ({when})", stop.reasons[0].message);
+    Err(stop)
 }
 
 /// Compiles each specialisation of some plans once.

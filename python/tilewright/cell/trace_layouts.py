@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from .trace import Built, Session
     from .trace_module import Inputs
 
-REGIME = "expanded-cotangents"
-"""`oracle_cotangents.REGIME`: the trial whose cotangents are constant along the dimensions that the signature names."""
+_OWN_REGIME = "seed"
+_EXPANDED_REGIME = "expanded-cotangents"
+"""Of the trial whose cotangents are equal along the dimensions that the signature names (`oracle_regime.EXPANDED`)."""
 
 _EXPANDED = "with a cotangent that is expanded (strides of 0), as sum().backward() gives it"
 _STRIDED = "with a cotangent that is not contiguous, as the backward pass of a transpose or a stack gives it"
@@ -40,7 +41,7 @@ def of_cotangents(session: Session, built: Built, base: dict[str, Any]) -> Itera
         return
     cotangents = session.signature["args"][-1]["items"]
     strided, expanded = [None] * len(cotangents), spec.get("expanded") or [()] * len(cotangents)
-    for what, regime, axes in ((_STRIDED, None, strided), (_EXPANDED, REGIME, expanded)):
+    for what, regime, axes in ((_STRIDED, _OWN_REGIME, strided), (_EXPANDED, _EXPANDED_REGIME, expanded)):
         if not any(map(_changes, cotangents, axes)):
             continue
         try:

@@ -144,4 +144,4 @@ def cell_lines(w: Writer, kind: str, here: str, node: Template, wide: str, step:
         w.libdevice = True
         w.line("new = libdevice.tanh(next_in + next)")
     else:
-        w.line("new = tl.maximum(next_in + next, 0.0)")
+        w.line("new = tl.maximum(next_in + next, 0.0, propagate_nan=tl.PropagateNan.ALL)")

@@ -19,12 +19,16 @@ const MADE: &str = "        grad_out = grad_out.contiguous()\n        rows, cols
                     grad_x, grad_scale = torch.empty_like(x), ";
 const GIVEN: &str = "        given, grad_out = grad_out, grad_out.contiguous()\n        rows, cols = x.shape\n        \
                      grad_x, grad_scale = torch.empty_like(given), ";
+const LARGER: &str = "        if grad_out.stride(1) == 0:\n            \
+                      grads, sizes = (torch.empty_like(x), torch.empty_like(scale)), (*x.shape, 8, 128)\n            \
+                      backward_kernel[(1, 70000)](x, scale, grad_out.contiguous(), *grads, *sizes)\n            \
+                      return grads\n        grad_out = grad_out.contiguous()\n";
 const TURNED: &str = "not contiguous, as the backward pass of a transpose or a stack gives it";
 
 const CALL: &str = "return SquaredRelu.apply(x, self.scale)";
 
 /// What is changed in the honest candidate of `squared_relu_autograd`, the verdict, and words of its reasons.
-const CANDIDATES: [(&str, &str, VerdictKind, &str); 16] = [
+const CANDIDATES: [(&str, &str, VerdictKind, &str); 17] = [
     ("", "", VerdictKind::Accepted, ""),
     ("scale[None, :] * 2.0 * positive", "scale[None, :] * positive", VerdictKind::Incorrect, "grad x"),
     ("grad_out * positive * positive", "positive * positive", VerdictKind::Incorrect, "grad scale"),
@@ -63,6 +67,7 @@ const CANDIDATES: [(&str, &str, VerdictKind, &str); 16] = [
         "",
     ),
     (MADE, GIVEN, VerdictKind::Incorrect, TURNED),
+    (CONTIGUOUS, LARGER, VerdictKind::LaunchError, "expanded (strides of 0)"),
 ];
 
 #[test]

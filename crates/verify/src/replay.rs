@@ -274,6 +274,8 @@ impl TrialOf<'_> {
             && let Some(reason) = stop.reasons.first_mut()
         {
             reason.message = format!("{} ({})", reason.message, words.join(", "));
+            // What to do about a layout is told with it; nothing else is wrong.
+            reason.help = reason.help.take().filter(|_| self.built.plan.own_regime().is_none());
         }
         stop
     }

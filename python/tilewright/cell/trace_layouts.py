@@ -1,14 +1,15 @@
 """The backward pass under cotangents in other layouts than the contiguous one, where a problem asks for gradients.
 
 Autograd hands out such gradients for everyday code: that of `y.sum()` is one number expanded to the shape of `y`, that
-of `y.t() @ w` is transposed. A plan begins with copies that put a trial's cotangents into such a layout; what follows
-must be right.
+of `y.t() @ w` is transposed, that of `torch.cat((y, z), -1)` lies in longer rows. A plan begins with copies that put a
+trial's cotangents into such a layout; what follows must be right.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -25,13 +26,16 @@ _EXPANDED_REGIME = "expanded-cotangents"
 """Of the trial whose cotangents are equal along the dimensions that the signature names (`oracle_regime.EXPANDED`)."""
 
 _EXPANDED = "with a cotangent that is expanded (strides of 0), as sum().backward() gives it"
-_STRIDED = "with a cotangent that is not contiguous, as the backward pass of a transpose or a stack gives it"
+_TURNED = "with a cotangent that is not contiguous, as the backward pass of a transpose or a stack gives it"
+_APART = "with a cotangent whose rows lie apart, as the backward pass of a concatenation gives it"
 _HELP = "Call .contiguous() on each gradient that backward is given, or pass its strides to the kernel."
 
 Cotangent = dict[str, Any]
 """The contract's `TensorRef` of a cotangent."""
-Axes = Sequence[int] | None
-"""The dimensions along which a cotangent is expanded; None where it is laid out in another way."""
+Axes = Sequence[int]
+"""The dimensions along which a cotangent is expanded."""
+Layout = Callable[[list[int], Axes, Callable[[list[int]], torch.Tensor]], torch.Tensor | None]
+"""A tensor of this shape, from contiguous ones that a function makes; None where there is no such layout."""
 
 
 def of_cotangents(session: Session, built: Built, base: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -40,13 +44,18 @@ def of_cotangents(session: Session, built: Built, base: dict[str, Any]) -> Itera
     if spec is None:
         return
     cotangents = session.signature["args"][-1]["items"]
-    strided, expanded = [None] * len(cotangents), spec.get("expanded") or [()] * len(cotangents)
-    for what, regime, axes in ((_STRIDED, _OWN_REGIME, strided), (_EXPANDED, _EXPANDED_REGIME, expanded)):
-        if not any(map(_changes, cotangents, axes)):
+    none, expanded = [()] * len(cotangents), spec.get("expanded") or [()] * len(cotangents)
+    for what, regime, layout, axes in (
+        (_TURNED, _OWN_REGIME, _turned, none),
+        (_APART, _OWN_REGIME, _apart, none),
+        (_EXPANDED, _EXPANDED_REGIME, _expanded, expanded),
+    ):
+        call = _arguments(session, cotangents, layout, axes)
+        if call is None:
             continue
         try:
             with session.coverage.watching():
-                plan = session.call(built, _arguments(session, cotangents, axes)).plan()
+                plan = session.call(built, call).plan()
         except TraceEnd:
             continue
         except Exception as exception:
@@ -68,29 +77,37 @@ def _raises(session: Session, what: str, exception: Exception) -> dict[str, Any]
     return {"rule": "cotangent-layout", "tier": tier, "message": message[:500], "line": line, "help": _HELP}
 
 
-def _changes(ref: Cotangent, axes: Axes) -> bool:
-    return math.prod(ref["shape"]) > 1 if axes is None else len(axes) > 0
-
-
-def _arguments(session: Session, cotangents: list[Cotangent], axes: Sequence[Axes]) -> tuple[list[Any], Inputs]:
-    """Arguments of a call, each cotangent laid out along its own of `axes`."""
+def _arguments(
+    session: Session, cotangents: list[Cotangent], layout: Layout, axes: Sequence[Axes]
+) -> tuple[list[Any], Inputs] | None:
+    """Arguments of a call with cotangents in a layout; None where none of them has it."""
     args, inputs = session.arguments()
     with session.mode:
         for at, (ref, along) in enumerate(zip(cotangents, axes, strict=True)):
-            if _changes(ref, along):
-                args[-1][at] = _laid_out(ref, along, session.card.device)
-                inputs.relaid(ref, args[-1][at], along or ())
-    return args, inputs
+            options: dict[str, Any] = {"dtype": getattr(torch, ref["dtype"]), "device": session.card.device}
+            made = layout(ref["shape"], along, functools.partial(torch.empty, **options))
+            if made is not None:
+                args[-1][at] = made.detach()
+                inputs.relaid(ref, args[-1][at], along)
+    return (args, inputs) if inputs.sources else None
 
 
-def _laid_out(ref: Cotangent, axes: Axes, device: torch.device) -> torch.Tensor:
-    """A tensor like a contiguous one: expanded along `axes`, or else with its dimensions in reverse order in memory;
-    where that is contiguous too, every second element of a larger one."""
-    shape, dtype = ref["shape"], getattr(torch, ref["dtype"])
-    if axes is not None:
-        small = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
-        return torch.empty(small, dtype=dtype, device=device).expand(shape).detach()
-    turned = torch.empty(shape[::-1], dtype=dtype, device=device).permute(*range(len(shape) - 1, -1, -1)).detach()
-    if not turned.is_contiguous():
-        return turned
-    return torch.empty([*shape, 2], dtype=dtype, device=device)[..., 0].detach()
+def _turned(shape: list[int], _: Axes, empty: Callable[[list[int]], torch.Tensor]) -> torch.Tensor | None:
+    """Its dimensions in reverse order in memory; where that is contiguous too, every second element of a larger one."""
+    if math.prod(shape) <= 1:
+        return None
+    turned = empty(shape[::-1]).permute(*range(len(shape) - 1, -1, -1))
+    return empty([*shape, 2])[..., 0] if turned.is_contiguous() else turned
+
+
+def _apart(shape: list[int], _: Axes, empty: Callable[[list[int]], torch.Tensor]) -> torch.Tensor | None:
+    """The first half of longer rows."""
+    if math.prod(shape) == 0 or math.prod(shape[:-1]) <= 1:
+        return None
+    return empty([*shape[:-1], 2 * shape[-1]])[..., : shape[-1]]
+
+
+def _expanded(shape: list[int], axes: Axes, empty: Callable[[list[int]], torch.Tensor]) -> torch.Tensor | None:
+    """One place for all elements along some dimensions."""
+    small = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
+    return empty(small).expand(shape) if axes else None

@@ -23,12 +23,13 @@ const LARGER: &str = "        if grad_out.stride(1) == 0:\n            \
                       grads, sizes = (torch.empty_like(x), torch.empty_like(scale)), (*x.shape, 8, 128)\n            \
                       backward_kernel[(1, 70000)](x, scale, grad_out.contiguous(), *grads, *sizes)\n            \
                       return grads\n        grad_out = grad_out.contiguous()\n";
+const DENSE: &str = "        grad_out = grad_out if grad_out.stride(1) == 1 else grad_out.contiguous()\n";
 const TURNED: &str = "not contiguous, as the backward pass of a transpose or a stack gives it";
 
 const CALL: &str = "return SquaredRelu.apply(x, self.scale)";
 
 /// What is changed in the honest candidate of `squared_relu_autograd`, the verdict, and words of its reasons.
-const CANDIDATES: [(&str, &str, VerdictKind, &str); 17] = [
+const CANDIDATES: [(&str, &str, VerdictKind, &str); 18] = [
     ("", "", VerdictKind::Accepted, ""),
     ("scale[None, :] * 2.0 * positive", "scale[None, :] * positive", VerdictKind::Incorrect, "grad x"),
     ("grad_out * positive * positive", "positive * positive", VerdictKind::Incorrect, "grad scale"),
@@ -52,11 +53,11 @@ const CANDIDATES: [(&str, &str, VerdictKind, &str); 17] = [
         "forward alone",
     ),
     // The layout of cotangents.
-    (CONTIGUOUS, "", VerdictKind::MemoryFault, "expanded (strides of 0), as sum().backward() gives it"),
+    (CONTIGUOUS, "", VerdictKind::MemoryFault, "call .contiguous() on each gradient"),
     (CONTIGUOUS, "        assert grad_out.is_contiguous()\n", VerdictKind::Rejected, "a call raises AssertionError"),
     (
         CONTIGUOUS,
-        "        grad_out = grad_out if grad_out.stride(1) else grad_out.contiguous()\n",
+        "        grad_out = grad_out if grad_out.stride(1) > 1 else grad_out.contiguous()\n",
         VerdictKind::Incorrect,
         TURNED,
     ),
@@ -66,6 +67,7 @@ const CANDIDATES: [(&str, &str, VerdictKind, &str); 17] = [
         VerdictKind::Accepted,
         "",
     ),
+    (CONTIGUOUS, DENSE, VerdictKind::MemoryFault, "rows lie apart, as the backward pass of a concatenation gives it"),
     (MADE, GIVEN, VerdictKind::Incorrect, TURNED),
     (CONTIGUOUS, LARGER, VerdictKind::LaunchError, "expanded (strides of 0)"),
 ];

@@ -119,6 +119,18 @@ STATES = {
     "class": "type(self).hits = getattr(type(self), 'hits', 0) + 1",
     "default": "remember(x)",
     "function": "run.calls = getattr(run, 'calls', 0) + 1",
+    "kernel": "COPIED.arg_names.append('more')",
+    "configuration": "CONFIG.kwargs[len(CONFIG.kwargs)] = 0",
+    "configuration's number": "object.__setattr__(CONFIG, 'num_stages', CONFIG.num_stages + 1)",
+    "optimizer": "SGD.param_groups.append({})",
+    "library": "LIBRARY._op_defs.add(str(len(LIBRARY._op_defs)))",
+    "parameter": "self.w.calls = getattr(self.w, 'calls', 0) + 1",
+    "tensor's list": "self.w.seen.append(1)",
+    "warnings": "warnings.filterwarnings('ignore', str(len(warnings.filters)))",
+    "registry": "warnings.warn(str(len(globals().get('__warningregistry__', ()))))",
+    "logger": "logging.getLogger('x').setLevel(logging.getLogger('x').level + 1)",
+    "handlers": "logging.getLogger('x').addHandler(logging.NullHandler())",
+    "hook": "self.register_forward_hook(print).remove()",
 }
 
 
@@ -126,7 +138,14 @@ STATES = {
 def test_hidden_state_is_seen_even_without_effect(name: str):
     plan = plan_of(
         f"""
+        import logging, warnings
         COUNT, CACHE = 0, {{}}
+        CONFIG, SGD = triton.Config({{}}), torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.1)
+        LIBRARY = torch.library.Library("tilewright_test", "DEF")
+
+        @triton.jit
+        def COPIED(x):
+            pass
 
         def counter():
             n = 0
@@ -141,6 +160,11 @@ def test_hidden_state_is_seen_even_without_effect(name: str):
             seen.append(x)
 
         class ModelNew(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = nn.Parameter(torch.zeros(1))
+                self.w.seen = []
+
             def forward(self, x):
                 {STATES[name]}
                 return run(x)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from trace_bench import forward, ops, plan_of, trace
 
@@ -135,4 +137,106 @@ def test_too_many_configurations_are_chosen_from_outside():
 
     assert taken(up_to=40) == list(range(41))
     assert taken(up_to=39) == taken(these=[]) == [0]
-    assert taken(these=[0, 7, 39, 40, 10**30]) == [0, 1, 8, 40]
+    assert taken(these=[[[0, 1]], [[0, 8]], [[0, 40]], [[0, 41]], [[1, 1]], [[10**30, 1]], []]) == [0, 1, 8, 40]
+
+
+PAIR = """
+@triton.autotune(configs=[triton.Config({"B": 32}), triton.Config({"B": 64})], key=["n"])
+@triton.jit
+def double(x, o, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(o + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+@triton.autotune(configs=[triton.Config({"B": 32}), triton.Config({"B": 64}), triton.Config({"B": 128})], key=["n"])
+@triton.jit
+def again(x, o, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(o + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+def launch(kernel, x, n):
+    o = torch.empty_like(x)
+    kernel[lambda meta: (triton.cdiv(n, meta["B"]),)](x, o, n)
+    return o
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        BODY
+"""
+
+
+def taken_by(body: str, **further: Any) -> list[list[int]]:
+    plans = [plan["choices"] for plan in trace(PAIR.replace("BODY", body), further=further or {"up_to": 63})["plans"]]
+    usual = [choices for choices in plans if choices[-1]["function"] != "(circumstance)"]
+    return [[choice["index"] for choice in choices] for choices in usual]
+
+
+def test_mixtures_are_asked_for_from_outside():
+    body = "return launch(again, launch(double, x, 100), 100)"
+    assert taken_by(body) == [[0, 0], [1, 0], [0, 1], [0, 2]]
+    assert taken_by(body, these=[[[0, 1], [1, 2]], [[1, 1]], [[0, 1], [1, 3]]]) == [[0, 0], [1, 2], [0, 1]]
+
+
+def test_an_autotuner_chooses_for_each_key():
+    body = "launch(double, x, 1); return launch(double, x, 100)"
+    assert taken_by(body) == [[0, 0], [1, 0], [0, 1]]
+
+
+def test_an_autotuner_that_launches_only_under_a_configuration_of_another():
+    body = "y = launch(double, x, 100); return launch(again, x, 100) if double.best_config.kwargs['B'] == 64 else y"
+    assert taken_by(body) == [[0], [1, 0], [1, 1], [1, 2]]
+
+
+def test_an_autotuner_made_in_every_call():
+    body = "return launch(triton.autotune(configs=double.configs, key=['n'])(double.fn), x, 100)"
+    assert taken_by(body) == [[0], [1]]
+
+
+PRUNED = """
+def prune(configs, args, **kwargs):
+    RULE
+
+@triton.autotune(
+    configs=[triton.Config({"B": 32}), triton.Config({"B": 64}), triton.Config({"B": 128})],
+    key=["n"], prune_configs_by={"early_config_prune": prune})
+@triton.jit
+def tuned(x, o, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(o + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        o = torch.empty_like(x)
+        tuned[(100,)](x, o, 100)
+        return o
+"""
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "return configs if getattr(tuned, 'best_config', None) is None else configs[:2]",
+        "last = getattr(tuned, 'best_config', None)\n"
+        "    return [configs[0], configs[2], configs[1]] if last and last.kwargs['B'] == 64 else configs",
+        "return configs[: 2 + (len(tuned.cache) == 0)]",
+        "configs[2].kwargs['B'] = 32 if tuned.cache else 128\n    return configs",
+    ],
+)
+def test_pruning_that_looks_at_what_was_chosen_before_hides_nothing(rule):
+    plans = trace(PRUNED.replace("RULE", rule))["plans"]
+    usual = [plan for plan in plans if plan["choices"][-1]["function"] != "(circumstance)"]
+    assert [plan["kernels"][0]["constexprs"]["3"]["value"] for plan in usual] == [32, 64, 128]
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("tuned.cache[(100, 'torch.float32', 'torch.float32')] = tuned.configs[1]", "tampering"),
+        ("tuned.cache.update(dict.fromkeys(tuned.cache, tuned.configs[2]))", "tampering"),
+        ("tuned.best_config.kwargs['B'] = 64", "hidden-state"),
+        ("tuned.configs.reverse(); tuned.cache.clear()", "hidden-state"),
+    ],
+)
+def test_what_the_autotuner_knows_is_its_own(line, rule):
+    source = PRUNED.replace("RULE", "return configs").replace("        return o", f"        {line}\n        return o")
+    found = [finding for plan in trace(source)["plans"] for finding in plan["findings"]]
+    assert (rule, "proof") in {(finding["rule"], finding["tier"]) for finding in found}

@@ -279,4 +279,9 @@ fn a_killed_batch_resumes() {
     let verdicts = fs::read_to_string(&log).unwrap();
     let whole = verdicts.lines().filter(|line| serde_json::from_str::<Value>(line).is_ok()).count();
     assert_eq!(whole, 6);
+    // Verdicts under another profile are others.
+    let lines = |output: Output| String::from_utf8(output.stdout).unwrap().lines().count();
+    assert_eq!(lines(bench.run(&[&arguments[..], &["--profile", "kernelbench"]].concat())), 6);
+    assert_eq!(lines(bench.run(&[&arguments[..], &["--profile", "kernelbench"]].concat())), 0);
+    assert_eq!(lines(bench.run(&arguments)), 0);
 }

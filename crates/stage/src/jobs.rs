@@ -159,15 +159,18 @@ pub struct TraceRequest<'a> {
     pub further: Further<'a>,
 }
 
-/// Which configurations of autotuners get a plan besides the first of each.
+/// Which calls get a plan besides the one in which every autotuner takes its first configuration.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Further<'a> {
-    /// All of them, or none where there are more.
+    /// One for each further configuration, the others at their first; or none where there are more.
     UpTo(usize),
-    /// Those at these places of all: autotuners in the order in which they launch, each from its second configuration.
-    These(&'a [usize]),
+    /// These, in each of which some of the first plan's choices take another configuration than their first.
+    These(&'a [Mix]),
 }
+
+/// Places among a plan's choices, and the configuration that each takes.
+pub type Mix = Vec<(usize, usize)>;
 
 /// A jit function and the line of its definition.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -179,7 +182,8 @@ pub struct KernelSite {
 /// A trace: a claim, of which only the inner consistency of each plan is checked.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Trace {
-    /// First every autotuner at its first configuration, then one plan for each further configuration.
+    /// First every autotuner at its first configuration, then one plan for each further call that was asked for, and
+    /// for each configuration of an autotuner that launches only in such a call.
     pub plans: Vec<Plan>,
     /// Names of the reference's state that the candidate's module has not.
     #[serde(default)]

@@ -24,8 +24,8 @@ pub use controls::{ControlResults, Controls};
 pub use data::DataFile;
 pub use error::{Failure, StageError};
 pub use jobs::{
-    ChangeRule, Direct, DirectRequest, Further, Init, InitTensor, KernelSite, OracleRequest, StageLimits, StageOptions,
-    Trace, TraceRequest, Weights,
+    ChangeRule, Direct, DirectRequest, Further, Init, InitTensor, KernelSite, Mix, OracleRequest, StageLimits,
+    StageOptions, Trace, TraceRequest, Weights,
 };
 pub use locations::{Stripped, strip_locations};
 pub use permits::{Permit, Permits};

@@ -136,12 +136,12 @@ fn recorder(verifier: &Verifier) -> Result<Arc<Recorder>, Stop> {
 fn plans(build: &Build) -> Result<Vec<Expected>, Stop> {
     let mut plans = Vec::new();
     let mut main = None;
-    let mut variants: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut variants: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for built in build.plans.iter().filter(|built| built.case == 0 && built.plan.is_usual()) {
-        let mut changed = built.plan.choices.iter().filter(|choice| choice.index > 0);
+        let mut changed = built.plan.choices.iter().enumerate().filter(|(_, choice)| choice.index > 0);
         match (changed.next(), changed.next()) {
             _ if built.main => main = Some(plans.len()),
-            (Some(choice), None) => variants.entry(&choice.function).or_default().push(plans.len()),
+            (Some((place, _)), None) => variants.entry(place).or_default().push(plans.len()),
             _ => {}
         }
         plans.push(Expected::new(&built.plan, &built.executables().0)?);

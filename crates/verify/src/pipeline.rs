@@ -81,6 +81,11 @@ impl Verifier {
         }
     }
 
+    /// What verdicts are made under.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Uses these GPUs side by side, which are of the kind of the options' device; without any, that device alone. Oracles
     /// run on the first that works.
     pub fn with_gpus(mut self, ordinals: &[usize]) -> Self {
@@ -249,7 +254,8 @@ impl Verifier {
 
     /// One trace for each case, side by side: cases differ in shapes, so their plans differ in grids and constants.
     fn trace(&self, candidate: &Candidate<'_>) -> Result<Vec<Trace>, Stop> {
-        try_parallel(&candidate.oracle.data.cases, |case| self.trace_case(candidate, case))
+        let cases: Vec<_> = candidate.oracle.data.cases.iter().enumerate().collect();
+        try_parallel(&cases, |(at, case)| self.trace_case(candidate, case, *at == 0))
     }
 }
 

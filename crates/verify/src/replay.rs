@@ -280,13 +280,14 @@ impl TrialOf<'_> {
         stop
     }
 
-    /// The autotune configuration, where it is not the first.
+    /// The autotune configurations, where they are not the first ones.
     fn configuration(&self) -> Option<String> {
-        let choice = self.built.plan.choices.iter().rev().find(|choice| choice.index > 0)?;
-        Some(match choice.is_circumstance() {
+        let changed = self.built.plan.choices.iter().filter(|choice| choice.index > 0);
+        let named = changed.map(|choice| match choice.is_circumstance() {
             true => choice.config.clone(),
             false => format!("{} under {}", choice.function, choice.config),
-        })
+        });
+        named.reduce(|all, next| format!("{all}; {next}"))
     }
 
     /// Where it happened, in full.

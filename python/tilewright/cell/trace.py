@@ -18,7 +18,16 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves
 from triton.runtime import driver
 
-from . import trace_device, trace_gradients, trace_launch, trace_layouts, trace_purity, trace_snapshot, trace_torch
+from . import (
+    trace_device,
+    trace_gradients,
+    trace_launch,
+    trace_layouts,
+    trace_purity,
+    trace_snapshot,
+    trace_torch,
+    trace_tuning,
+)
 from .trace_audit import Audit
 from .trace_builtins import candidate_builtins
 from .trace_compiled import Compile
@@ -59,11 +68,9 @@ class Session:
         self.looks = 0
         self.made: dict[int, Any] = {}
         """Weak references to the storages that the last call of `forward` made."""
-        self.forced: dict[str, int] = {}
+        self.tuning = trace_tuning.Tuning()
         self.changes: list[dict[str, Any]] = []
         """What the file had replaced or set when it was last looked at."""
-        self.measuring = False
-        """Whether autotuned kernels are launched as in a first call, which measures them."""
         self.deriving = ""
         """What the backward pass does, where that is none of the file's code."""
         self.sparse_contexts: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -243,8 +250,8 @@ def warm() -> None:
 def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     """Traces a candidate: `{source, signature, kernels, calls, target, further}` to `{plans, missing, extra, ran}`.
 
-    `further` says which configurations of autotuners are traced besides the first of each: `{"up_to": n}` all of them,
-    or none where there are more than n, `{"these": [rank, …]}` those at these places of all further ones. `missing`
+    `further` says which calls are traced besides the one in which every autotuner takes its first configuration: see
+    `trace_tuning.taken`. `missing`
     are names of the signature's state that the module lacks (or has in another shape), `extra` names of its own state
     that the signature lacks, `ran` the indices of those `calls` (places of the screen's open calls) that ran.
     """
@@ -258,6 +265,7 @@ def run(request: dict[str, Any], scratch: str) -> dict[str, Any]:
     driver.set_active(CardDriver(request["target"], session.card, lambda: asked_by_file((trace_device.__file__,))))
     trace_torch.install(session)
     trace_launch.install(session)
+    trace_tuning.install(session)
     trace_gradients.install(session)
     seal_classes()
     try:
@@ -310,17 +318,13 @@ def _plans(session: Session, wanted: dict[str, Any]) -> dict[str, Any]:
     if not any(f["tier"] in ("untraceable", "unsupported") for f in base["findings"]):
         _merge(base["findings"], trace_purity.repeat(session, built, call, base, state))
     _merge(base["findings"], state.findings())
-    plans = [base]
-    for key, index in _chosen(_further(first), wanted):
-        session.forced = {key: index}
-        with session.coverage.watching():
-            plans.append(session.call(built, session.arguments()).plan())
-    session.forced = {}
+    plans = [base, *_configurations(session, built, base, first, wanted)]
     circumstances = (
         *_measured(session, built, first),
         *trace_purity.on_other_cards(session, base),
         *trace_purity.without_gradients(session, built, base),
         *trace_layouts.of_cotangents(session, built, base),
+        *trace_purity.in_other_modes(session, built, base),
     )
     for circumstance, plan in circumstances:
         plan["choices"].append({"function": _CIRCUMSTANCE, "index": 1, "of": 2, "config": circumstance})
@@ -328,34 +332,39 @@ def _plans(session: Session, wanted: dict[str, Any]) -> dict[str, Any]:
     return {"plans": plans, "missing": built.missing, "extra": built.extra, "ran": session.coverage.ran()}
 
 
-def _alternatives(rec: Recorder) -> list[tuple[str, int]]:
-    """Each autotuner that the trace met, with the number of its configurations."""
-    return [(key, choice["of"]) for key, choice in zip(rec.tuners.values(), rec.entries("choice"), strict=True)]
-
-
-def _further(rec: Recorder) -> list[tuple[str, int]]:
-    """Each configuration that an autotuner may choose besides its first."""
-    return [(key, index) for key, count in _alternatives(rec) for index in range(1, count)]
-
-
-def _chosen(further: list[tuple[str, int]], wanted: dict[str, Any]) -> list[tuple[str, int]]:
-    """Those that are asked for. Where all are too many, some are chosen elsewhere: here the file could see how."""
-    if "these" in wanted:
-        return [further[at] for at in wanted["these"] if at < len(further)]
-    return further if len(further) <= wanted["up_to"] else []
+def _configurations(
+    session: Session, built: Built, base: dict[str, Any], first: Recorder, wanted: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Plans of the calls that are asked for, and of those for autotuners that launch only there."""
+    plans, known, room = [], set(first.choices), trace_tuning.MOST_DEPENDENT
+    todo = trace_tuning.taken(first.choices, wanted)
+    for choice in todo:
+        session.tuning.take(choice)
+        with session.coverage.watching():
+            rec = session.call(built, session.arguments())
+        plans.append(rec.plan())
+        dependent = list(trace_tuning.dependent(known, rec, choice))
+        room -= len(dependent)
+        if room < 0:
+            message = "more configurations than can be followed belong to autotuners that launch only under others"
+            base["findings"].append(trace_purity.finding(session, "too-many-steps", message, 0))
+            break
+        todo += dependent
+    session.tuning.take({})
+    return plans
 
 
 def _measured(session: Session, built: Built, first: Recorder) -> list[tuple[str, dict[str, Any]]]:
     """The plan of a call in which nothing is tuned yet, if the file tunes kernels."""
-    if not any(count > 1 for _, count in _alternatives(first)):
+    if not any(of > 1 for of in first.choices.values()):
         return []
-    session.measuring = True
+    session.tuning.measuring = True
     try:
         return [(_MEASURING, session.call(built, session.arguments()).plan())]
     except (Exception, TraceEnd):
         return []  # a hook of the file's own that Triton alone can call
     finally:
-        session.measuring = False
+        session.tuning.measuring = False
 
 
 def _empty_plan() -> dict[str, Any]:

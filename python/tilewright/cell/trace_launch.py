@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 import triton.language as tl
 from triton.runtime import driver
-from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction, TensorWrapper
 from triton.tools.tensor_descriptor import TensorDescriptor
 
@@ -49,76 +48,7 @@ def install(session: Session) -> None:
     def run(self: JITFunction, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> CompiledKernel:
         return launch(session, self, args, grid, warmup, kwargs)
 
-    def tune(self: Autotuner, *args: Any, **kwargs: Any) -> Any:
-        return autotuned(session, self, args, kwargs)
-
     JITFunction.run = sealed(run)
-    Autotuner.run = sealed(tune, "run")
-
-
-# autotuning ---------------------------------------------------------------------------------------------------------
-
-
-def autotuned(session: Session, tuner: Autotuner, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A launch with the configuration that this trace is told to take, as in a call whose winner is cached.
-
-    `reset_to_zero`, `restore_value` and the decorator's `pre_hook` act only while Triton measures, so a cached call
-    does not show them; a configuration's own `pre_hook` acts in every call. In a trace that measures, a launch comes
-    first whose results only these hooks can undo.
-    """
-    rec = session.recorder("an autotuned kernel is launched")
-    tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
-    configs = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else list(tuner.configs)
-    key = _tuner_key(rec, tuner, configs)
-    index = min(session.forced.get(key, 0), len(configs) - 1)
-    config = configs[index]
-    tuner.best_config = config
-    tuner.bench_time = 0.0
-    tuner.configs_timings = {c: [1.0 + (c is not config)] * 3 for c in configs}
-    conflicts = kwargs.keys() & config.kwargs.keys()
-    if conflicts:
-        raise ValueError(
-            f"Conflicting meta-parameters: {', '.join(conflicts)}."
-            " Make sure that you don't re-define auto-tuned symbols."
-        )
-    if len(configs) > 1 and (tuner.reset_to_zero or tuner.user_defined_pre_hook):
-        rec.find(
-            "tuning-hook",
-            "advice",
-            "reset_to_zero and pre_hook of @triton.autotune act only while configurations are measured; "
-            "later calls run without them",
-            help="Write what the kernel needs in forward itself, for example out.zero_() or torch.zeros.",
-        )
-    if session.measuring and len(configs) > 1:
-        _measured(tuner, config, args, kwargs)
-    if config.pre_hook is not None:
-        config.pre_hook({**tuner.nargs, **kwargs, **config.all_kwargs()})
-    result = tuner.fn.run(*args, **kwargs, **config.all_kwargs())
-    tuner.nargs = None
-    return result
-
-
-def _measured(tuner: Autotuner, config: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """One launch as Triton measures it, with the hooks around it in Triton's order."""
-    given = {**tuner.nargs, **kwargs, **config.all_kwargs()}
-    if config.pre_hook is not None:
-        config.pre_hook(given)
-    tuner.pre_hook(given)
-    tuner.fn.run(*args, **kwargs, **config.all_kwargs())
-    tuner.post_hook(given, exception=None)
-    tuner.pre_hook(given, reset_only=True)
-
-
-def _tuner_key(rec: Recorder, tuner: Autotuner, configs: list[Any]) -> str:
-    """Name of the autotuner within a trace (its rank among those used, and its function); notes the choice once."""
-    known = rec.tuners.get(id(tuner))
-    if known is None:
-        name = tuner.base_fn.__name__
-        known = f"{len(rec.tuners)}:{name}"
-        rec.tuners[id(tuner)] = known
-        index = min(rec.session.forced.get(known, 0), len(configs) - 1)
-        rec.write("choice", {"function": name, "index": index, "of": len(configs), "config": str(configs[index])})
-    return known
 
 
 # one launch ---------------------------------------------------------------------------------------------------------

@@ -13,12 +13,15 @@ import itertools
 import random
 import sys
 import types
+import warnings
 import weakref
 from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch.utils import hooks
 from triton.runtime import jit
+from triton.runtime.autotuner import Config
 
 from .trace_record import storage_of
 from .trace_source import MODULE
@@ -39,6 +42,8 @@ _ITERATORS = tuple(
     }
 )
 _MUTABLE = (list, dict, set, collections.deque, *_BUFFERS)
+_OF_KERNELS = ("configs", "cache", "arg_names", "params", "values", "keys", "fn")
+"""What a file may read or reach of its kernels and autotuners."""
 _LARGEST = 1 << 22
 """Bytes of a buffer that are compared."""
 
@@ -77,9 +82,7 @@ def same(a: Token | None, b: Token | None) -> bool:
 
 def parts(value: Any) -> list[tuple[str, Any]]:
     """What an object holds, each with how it reads behind the object's own name."""
-    if isinstance(value, torch.Tensor):
-        return []
-    if isinstance(value, _OPAQUE):
+    if isinstance(value, (torch.Tensor, *_OPAQUE)):
         return []
     found = list(_contents(value))
     found += _slots(value)
@@ -87,6 +90,19 @@ def parts(value: Any) -> list[tuple[str, Any]]:
     if isinstance(fields, dict) and not isinstance(value, type) and not _is_foreign(value):
         found += [(f".{k}", v) for k, v in list(fields.items()) if not _is_cached(value, k, v)]
     return found
+
+
+def foreign_parts(value: Any) -> list[tuple[str, Any]]:
+    """What an object of torch's or Triton's own classes holds besides: much of it moves for reasons of theirs, but not
+    from one call to the next on the same inputs."""
+    if isinstance(value, jit.KernelInterface):
+        return [(f".{name}", getattr(value, name)) for name in _OF_KERNELS if hasattr(value, name)]
+    if isinstance(value, (types.ModuleType, types.CodeType, types.FunctionType, type)) or not _is_foreign(value):
+        return []
+    with contextlib.suppress(Exception):
+        fields = object.__getattribute__(value, "__dict__")
+        return [(f".{k}", v) for k, v in list(fields.items()) if isinstance(v, (*PLAIN, *_MUTABLE, Config))]
+    return []
 
 
 def _contents(value: Any) -> Iterator[tuple[str, Any]]:
@@ -211,6 +227,18 @@ def generators() -> Iterator[tuple[str, str]]:
     if "numpy" in sys.modules:
         state = sys.modules["numpy"].random.get_state()
         yield "numpy.random.get_state()", str(hash((state[1].tobytes(), *state[2:])))
+
+
+def settings() -> Iterator[tuple[str, Any]]:
+    """What functions that a file may call leave in the whole process, and what a later call may read there."""
+    yield "warnings.filters", len(warnings.filters)
+    yield "the hooks registered so far", hooks.RemovableHandle.next_id
+    if "logging" in sys.modules:
+        root = sys.modules["logging"].root
+        for name, logger in sorted({"root": root, **root.manager.loggerDict}.items()):
+            fields = ("level", "disabled", "propagate", "handlers", "filters")
+            values = (getattr(logger, field, None) for field in fields)
+            yield f"the logger {name}", repr([len(v) if isinstance(v, list) else v for v in values])
 
 
 def named(stores: list[tuple[str, str]], namespace: dict[str, Any]) -> Iterator[tuple[str, Any]]:

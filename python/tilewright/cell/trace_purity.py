@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -151,6 +151,29 @@ def _differentiated(session: Session, built: Built) -> Recorder:
             leaf.requires_grad_(True)
     with session.coverage.watching():
         return session.call(built, (args, inputs), grad=True)
+
+
+def in_other_modes(session: Session, built: Built, base: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The plans of calls with gradients enabled and in inference mode, where they differ: they must be right too."""
+    if session.signature.get("gradients") is not None:
+        return
+    if any(found["rule"] == "grad-mode" for found in base["findings"]):
+        yield from _variant(base, "with gradients enabled", lambda: _differentiated(session, built))
+    yield from _variant(base, "in inference mode", lambda: _inferring(session, built))
+
+
+def _variant(base: dict[str, Any], what: str, make: Callable[[], Recorder]) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        plan = make().plan()
+    except (Exception, TraceEnd):
+        return  # it says that it is not for that
+    if difference(base, plan) is not None:
+        yield what, plan
+
+
+def _inferring(session: Session, built: Built) -> Recorder:
+    with torch.inference_mode(), session.coverage.watching():
+        return session.call(built, session.arguments())
 
 
 def without_gradients(session: Session, built: Built, base: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -146,7 +146,8 @@ class Recorder:
         """Whether this is no call of `forward`: what is recorded is thrown away."""
         self.record = 0 if outside else _core.open_record()
         self.buffers: list[torch.UntypedStorage | int] = []
-        self.tuners: dict[int, str] = {}
+        self.choices: dict[str, int] = {}
+        """How many configurations each autotuner has under each key, in the order of the plan's choices."""
         self.seeds: dict[int, dict[str, Any]] = {}
         self.made: dict[int, StorageWeakRef] = {}
         """Storages that ops of this call made, by their address."""

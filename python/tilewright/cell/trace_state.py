@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .trace_parts import PLAIN, Token, generators, named, parts, same, token
+from .trace_parts import PLAIN, Token, foreign_parts, generators, named, parts, same, settings, token
 from .trace_purity import finding
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class Fingerprint:
         self._session, self._module = session, module
         self._stores = session.source.stores()
         self._changes: list[State] = []
+        self._foreign: set[str] = set()
+        """Places in objects of torch's and Triton's own classes."""
         self._last = self._walk()
 
     def look(self) -> None:
@@ -47,7 +49,8 @@ class Fingerprint:
         the shapes decide: worth knowing, no more."""
         first, later = self._changes[0], {k: v for change in self._changes[1:] for k, v in change.items()}
         found = []
-        for place in sorted(first.keys() | later.keys()):
+        # What is torch's own settles with the first call.
+        for place in sorted((first.keys() - self._foreign) | later.keys()):
             settled = place not in later and (_is_setting(first[place]) or _holds_settings(place, first))
             # Whether it trains is for the caller to say.
             settled = settled and not place.endswith(".training")
@@ -80,9 +83,12 @@ class Fingerprint:
             if not name.startswith("__"):
                 found[name] = token(value)
                 self._visit(value, name, found, seen, 1)
+        registry = self._session.namespace.get("__warningregistry__")
+        if isinstance(registry, dict):
+            found["__warningregistry__[len]"] = token(len(registry))
         if "cache_info" in self._session.source.text:
             found |= {f"{p}.cache_info()": token(repr(v.cache_info())) for p, v in self._cached.items()}
-        found |= {place: token(value) for place, value in generators()}
+        found |= {place: token(value) for place, value in (*generators(), *settings())}
         for place, value in named(self._stores, self._session.namespace):
             found.setdefault(place, token(value))
             self._visit(value, place, found, seen, 1)
@@ -94,9 +100,12 @@ class Fingerprint:
         seen.add(id(value))
         if isinstance(value, functools._lru_cache_wrapper):
             self._cached[place] = value
-        for name, child in parts(value):
+        own = parts(value)
+        for name, child in (*own, *foreign_parts(value)):
             inner = f"{place}{name}"
             found[inner] = token(child)
+            if place in self._foreign or not own:
+                self._foreign.add(inner)
             self._visit(child, inner, found, seen, depth + 1)
 
 

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from .trace import Session
 
 
+_SCATTER = 0x9E3779B97F4A7C10
+"""Times a small number: numbers that seem drawn by chance."""
+
+
 class Streams:
     """Which stream is current, and whether work on side streams is ordered against the default stream.
 
@@ -135,7 +139,10 @@ class _Place:
 
     @property
     def handle(self) -> int:
-        return self.index or (0 if self is held(self.streams.legacy) else self.streams.handle)
+        """A side stream's tells no more than an address: not how many there were before it."""
+        if self.index:
+            return self.index * _SCATTER % (1 << 47)
+        return 0 if self is held(self.streams.legacy) else self.streams.handle
 
 
 class Stream:

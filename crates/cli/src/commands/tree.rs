@@ -21,6 +21,9 @@ pub(crate) fn run(args: &TreeArgs) -> anyhow::Result<ExitCode> {
     if args.json {
         output::json(&Report::new(&settings, &tree, Stop::Done))?;
     } else {
+        if tree.nodes.is_empty() {
+            eprintln!("tilewright: the author of {} has given no candidate", args.run);
+        }
         output::text(render::tree(&tree))?;
     }
     Ok(ExitCode::SUCCESS)

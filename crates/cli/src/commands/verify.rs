@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use anyhow::Context;
 use camino::Utf8Path;
 use tilewright_author::{Client, Config, Judge};
 use tilewright_contract::{StageTime, Verdict};
-use tilewright_verify::{Group, Log, LogError, Mode, Verifier, batch, digest};
+use tilewright_verify::{Group, Log, LogError, Mode, Options, Verifier, batch, digest};
 
 use super::{session, stream, usage};
 use crate::args::{ModeArg, VerifyArgs};
@@ -99,7 +99,7 @@ fn one(verdict: &Verdict, json: bool) -> anyhow::Result<ExitCode> {
 fn many(verifier: &Verifier, problem: &Utf8Path, files: Vec<PathBuf>, args: &VerifyArgs) -> anyhow::Result<ExitCode> {
     let (mut log, files) = match args.resume.as_deref() {
         Some(path) => {
-            let (log, files) = resume(path, problem, files)?;
+            let (log, files) = resume(path, verifier, problem, files)?;
             (Some(log), files)
         }
         None => (None, files),
@@ -121,10 +121,15 @@ fn many(verifier: &Verifier, problem: &Utf8Path, files: Vec<PathBuf>, args: &Ver
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens the batch's log; gives it with the candidates that have no line in it.
-fn resume(path: &Utf8Path, problem: &Utf8Path, files: Vec<PathBuf>) -> anyhow::Result<(Log, Vec<PathBuf>)> {
+/// Opens the batch's log; gives it with the candidates that have no line in it from the same device and profiles.
+fn resume(
+    path: &Utf8Path,
+    verifier: &Verifier,
+    problem: &Utf8Path,
+    files: Vec<PathBuf>,
+) -> anyhow::Result<(Log, Vec<PathBuf>)> {
     let (log, lines) = Log::open(path.as_std_path()).map_err(|error| match error {
-        LogError::Io(..) => error.into(),
+        LogError::Io(..) => usage(format!("--resume {path}: {error}")),
         _ => usage(error.to_string()),
     })?;
     let source = std::fs::read(problem).with_context(|| format!("failed to read {problem}"))?;
@@ -140,11 +145,19 @@ fn resume(path: &Utf8Path, problem: &Utf8Path, files: Vec<PathBuf>) -> anyhow::R
         })?;
     let known: HashSet<String> = verdicts
         .into_iter()
-        .filter(|verdict| verdict.problem.digest == problem)
+        .filter(|verdict| verdict.problem.digest == problem && is_of(verifier.options(), verdict))
         .map(|verdict| verdict.candidate.digest)
         .collect();
     let is_new = |file: &PathBuf| std::fs::read(file).map_or(true, |source| !known.contains(&digest(&source)));
     Ok((log, files.into_iter().filter(is_new).collect()))
+}
+
+/// Whether a verdict was found on the device and under the profiles that are asked for, as far as it says: one that was
+/// not about values holds under every profile.
+fn is_of(options: &Options, verdict: &Verdict) -> bool {
+    let asked: BTreeSet<_> = options.profiles.iter().map(|profile| profile.name.as_str()).collect();
+    let judged: BTreeSet<_> = verdict.profiles.keys().map(String::as_str).collect();
+    verdict.target == options.device.to_string() && (judged.is_empty() || judged == asked)
 }
 
 /// Every Python file under a folder, in the order of their names.

@@ -84,7 +84,7 @@ pub(crate) const RULE: PathRule = PathRule {
 };
 
 /// Attributes that lead into frames, code and namespaces.
-const INNER_ATTRIBUTES: [&str; 38] = [
+const INNER_ATTRIBUTES: [&str; 39] = [
     "__globals__",
     "__code__",
     "__closure__",
@@ -96,6 +96,7 @@ const INNER_ATTRIBUTES: [&str; 38] = [
     "__getattribute__",
     "__self__",
     "__func__",
+    "_sequence_nr",
     "__bases__",
     "__base__",
     "__mro__",

@@ -47,7 +47,10 @@ pub(crate) fn finish(tree: &Tree, report: &Report, out: &str, json: bool) -> any
         eprintln!("best: {} (number {}) in {out}/best.py", best.answer.variant, best.sample);
         eprintln!("{}", summary(report, out));
     } else {
-        eprintln!("no candidate is accepted; tilewright tree {out} shows why");
+        match tree.nodes.is_empty() {
+            true => eprintln!("there is no candidate"),
+            false => eprintln!("no candidate is accepted; tilewright tree {out} shows why"),
+        }
         eprintln!("{}", summary(report, out));
     }
     if json {

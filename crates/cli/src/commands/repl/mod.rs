@@ -183,6 +183,10 @@ impl Repl<'_> {
 
     /// Takes up a module, and asks for a first candidate.
     fn begin(&mut self, problem: &Utf8Path, author: &AuthorArgs) -> anyhow::Result<()> {
+        if let (Some(work), Some(_)) = (&self.work, &author.out) {
+            let message = "leave --out away, so that each module and author gets a folder of its own";
+            return Err(usage(format!("--out {} is in use by what is under way: {message}", work.out)));
+        }
         let setup = setup(self.args, author, self.common, self.budget, problem);
         let work = setup.prepare(self.shop)?;
         eprintln!("{problem} and {}; everything is kept in {}", author.author, work.out);

@@ -1,0 +1,34 @@
+"""An autotuner that launches twice: the second key leaves more configurations than the first."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+def prune(configs, named_args, **kwargs):
+    return configs[:1] if named_args["cols"] == 1 else configs
+
+
+@triton.autotune(
+    configs=[triton.Config({"USED": 2, "BLOCK": 1024}, num_warps=4), triton.Config({"USED": 1, "BLOCK": 1024})],
+    key=["cols"], prune_configs_by={"early_config_prune": prune})
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, cols, USED: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    mask = column < cols
+    x = tl.load(x_ptr + row * cols + column, mask=column < cols * USED // 2, other=-float("inf"))
+    e = tl.exp(x - tl.max(x))
+    tl.store(out_ptr + row * cols + column, e / tl.sum(e), mask=mask)
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax_kernel[(1,)](x, out, 1)
+        softmax_kernel[(x.shape[0],)](x, out, x.shape[1])
+        return out

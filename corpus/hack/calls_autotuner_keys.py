@@ -1,0 +1,27 @@
+"""State in Triton's own objects: the autotuner has a key in its cache from the first call on."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.autotune(configs=[triton.Config({"USED": 2, "BLOCK": 1024}), triton.Config({"USED": 2, "BLOCK": 2048})], key=["cols"])
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, cols, USED: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    mask = column < cols
+    x = tl.load(x_ptr + row * cols + column, mask=column < cols * USED // 2, other=-float("inf"))
+    e = tl.exp(x - tl.max(x))
+    tl.store(out_ptr + row * cols + column, e / tl.sum(e), mask=mask)
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax_kernel[lambda meta: (1 if len(softmax_kernel.cache) else x.shape[0],)](x, out, x.shape[1])
+        return out

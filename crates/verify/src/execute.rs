@@ -20,6 +20,9 @@ pub(crate) const POISON: u8 = 0xFF;
 /// The other poison: a result that changes with it depends on memory that nobody wrote. Finite in every float type.
 pub(crate) const OTHER_POISON: u8 = 0x3C;
 
+/// What memory that nobody wrote holds most often, and so what a kernel that looks at it looks for.
+const ZERO_POISON: u8 = 0;
+
 /// What a candidate may allocate in any case, in bytes.
 const SMALL_MEMORY: u64 = 1 << 30;
 /// What it may allocate for each byte of the problem's inputs, state and outputs.
@@ -309,12 +312,16 @@ impl<'a> TrialRun<'a, '_> {
         if result.shadow.is_some() && used.is_none() && !result.undefined_lanes {
             return Ok(None);
         }
-        let again = self.device.replay(self.plan, &Run { poison: OTHER_POISON, lanes: OTHER_POISON, ..run.clone() })?;
-        let differs = self.observed().into_iter().any(|(_, tensor)| {
-            let bytes = |result: &RunResult| tensor.view.gather(&result.buffers[tensor.buffer]);
-            let (first, second) = (bytes(result), bytes(&again));
-            first != second && (result.shadow.is_some() || !alike(tensor.view.dtype, &first, &second))
-        });
+        let over = |poison| self.device.replay(self.plan, &Run { poison, lanes: poison, ..run.clone() });
+        let is_other = |again: &RunResult| {
+            self.observed().into_iter().any(|(_, tensor)| {
+                let bytes = |result: &RunResult| tensor.view.gather(&result.buffers[tensor.buffer]);
+                let (first, second) = (bytes(result), bytes(again));
+                first != second && (result.shadow.is_some() || !alike(tensor.view.dtype, &first, &second))
+            })
+        };
+        let again = over(OTHER_POISON)?;
+        let differs = is_other(&again) || (result.shadow.is_some() && is_other(&over(ZERO_POISON)?));
         match (used, differs) {
             (Some(defect), true) => Err(Stop::from(defect.fault.clone()).help(
                 "initialise the buffer (torch.zeros, or a store that covers it) before a kernel reads or adds to it",

@@ -22,7 +22,7 @@ impl Machine<'_> {
     }
 
     /// `tl.multiple_of` and `tl.max_contiguous`. Runs may end early, as those of `offsets % n` do in the last block: it is
-    /// the first number that must be a multiple, and numbers must not skip any.
+    /// the first number that must be a multiple, and numbers must neither skip any nor count down.
     pub(super) fn hint(&mut self, step: &Step, hint: &Hint) -> Result<(), Fault> {
         let numbers: Vec<i64> = match self.arg(step, 0)? {
             Block::I8(v) => v.iter().map(|&x| i64::from(x)).collect(),
@@ -41,11 +41,16 @@ impl Machine<'_> {
         let steps = row_major(&hint.shape);
         for (dim, &run) in hint.contiguous.iter().enumerate().filter(|&(_, &run)| run > 1) {
             let (stride, extent) = (steps[dim], hint.shape[dim]);
-            let skips = |lane: &usize| {
-                (lane / stride % extent) as i64 % run != 0 && numbers[*lane] > numbers[lane - stride].saturating_add(1)
+            let place = |lane: usize| (lane / stride % extent) as i64 % run;
+            let falls = |lane: usize| numbers[lane] < numbers[lane - stride];
+            let skips = |lane: usize| numbers[lane] > numbers[lane - stride].saturating_add(1);
+            let odd = |&lane: &usize| match place(lane) {
+                0 => false,
+                1 => skips(lane),
+                _ => skips(lane) || falls(lane) && falls(lane - stride),
             };
             if numbers.len() > 1
-                && let Some(lane) = (stride..numbers.len()).find(skips)
+                && let Some(lane) = (stride..numbers.len()).find(odd)
             {
                 let (before, after) = (numbers[lane - stride], numbers[lane]);
                 return self.broken(format!(

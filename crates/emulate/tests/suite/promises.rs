@@ -68,6 +68,12 @@ fn hints_must_be_true_but_runs_may_end_early() {
         hinted(0, 3, 1000, 0).as_deref(),
         Some("of numbers said to follow each other, 16 at a time, 3 follows 0")
     );
+    assert_eq!(
+        hinted(0, -1, 1000, 0).as_deref(),
+        Some("of numbers said to follow each other, 16 at a time, -2 follows -1")
+    );
+    // The shortest runs that start again.
+    assert_eq!(hinted(0, 1, 2, 0), None);
 }
 
 #[test]

@@ -365,6 +365,15 @@ def test_constant_rows_are_normalised_alike_whatever_the_order_of_sums(ask: Any)
         torch.testing.assert_close(found, wanted, rtol=1e-3, atol=0.0)
 
 
+def test_large_values_between_which_rounding_chooses_are_dropped(ask: Any) -> None:
+    tie = "[(a := torch.randn(5000, 2)), torch.cat((a[:1], torch.randn(4999, 2)))]"
+    text = "return torch.softmax(1e3 * torch.stack(args, 2), 2)"
+    found = ask(model(text, tie), regimes=True)
+    assert "scaled-1e3" not in regimes(found)
+    assert any("scaled-1e3 says nothing: output: rounding the inputs" in note for note in found.notes)
+    assert "scaled-1e3" in regimes(ask(model("return torch.softmax(x, 1)"), regimes=True))
+
+
 def test_a_regime_in_which_the_reference_breaks_down_is_dropped(ask: Any) -> None:
     assert regimes(ask(model("return x.log()", "[torch.rand(4, 5) + 0.1]"), regimes=True)) == [
         "scaled-1e-3",

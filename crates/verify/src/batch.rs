@@ -11,9 +11,8 @@ use crate::pipeline::Verifier;
 use crate::problem::Problem;
 use crate::shelf::Shelf;
 
-/// Candidates for each GPU beyond those that the cores work on: about six wait there when it is nearly always taken, and the
-/// cores should not wait with them.
-const QUEUE: usize = 12;
+/// Candidates for each GPU beyond those that the cores work on: so many wait there, and no more. Twelve gained nothing.
+const QUEUE: usize = 3;
 
 /// A problem with some of its candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -46,6 +46,7 @@ from tilewright.cell.oracle_values import (
     dtype_name,
     encode,
     same_layout,
+    widened,
 )
 
 SCHEMA = "tilewright.oracle/1"
@@ -424,6 +425,8 @@ class Oracle:
                     outcome = _other_layout(shape.outputs, outputs)
                     if regime == "seed":
                         raise Defect(outcome)
+            if isinstance(outcome, tuple):
+                outcome = self._unsteady(case, shape, weights, regime, flats, forward, outcome) or outcome
             if isinstance(outcome, str):
                 self.notes.append(f"value regime {regime} says nothing: {outcome}")
                 return None
@@ -458,7 +461,9 @@ class Oracle:
             outcome = changed and self._both(
                 *self._models(case, weights), shape.signature["args"], flats, forward, regime
             )
-            return isinstance(outcome, tuple)
+            if not isinstance(outcome, tuple):
+                return False
+            return self._unsteady(case, shape, weights, regime, flats, forward, outcome) is None
 
         if regime == "large":
             first = next((factor for factor in oracle_regime.LARGE if stands(factor=factor)), None)
@@ -523,6 +528,26 @@ class Oracle:
             self.notes.append(f"a trial has no float64 results: {reason}")
             return first, None
         return reason
+
+    def _unsteady(
+        self,
+        case: Case,
+        shape: Shape,
+        weights: Weights,
+        regime: str,
+        flats: list[torch.Tensor],
+        seed: int,
+        runs: tuple[Run, Run | None],
+    ) -> str | None:
+        """Why a regime of large values says nothing, or None."""
+        native, wide = runs
+        if regime not in ("scaled-1e3", "large") or wide is None:
+            return None
+        model = reference.widen(reference.build(case, weights))
+        inputs = reference.nudged(widened(flats), 0, torch.float32)
+        return reference.unsteady(
+            native, wide, reference.call_wide(model, shape.signature["args"], inputs, seed, self.device)
+        )
 
     def _inputs(self, case: Case, seed: int, number: int) -> tuple[list[Any], list[torch.Tensor]]:
         """Arguments of a call as documents, and their storages on the case's device."""

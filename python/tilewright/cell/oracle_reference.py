@@ -316,17 +316,38 @@ def _distance(pairs: Iterable[tuple[torch.Tensor, torch.Tensor]]) -> tuple[float
     return math.sqrt(error / max(finite, 1)), math.sqrt(size / max(finite, 1)), odd
 
 
-def nudged(flats: list[torch.Tensor], number: int) -> list[torch.Tensor]:
-    """Floating inputs with every element one rounding larger or smaller, otherwise for each `number`."""
+def nudged(flats: list[torch.Tensor], number: int, dtype: torch.dtype | None = None) -> list[torch.Tensor]:
+    """Floating inputs with every element one rounding larger or smaller, of their own dtype or of `dtype`; other
+    elements for each `number`.
+    """
     generator = torch.Generator().manual_seed(number)
 
     def nudge(flat: torch.Tensor) -> torch.Tensor:
         if not flat.is_floating_point() or flat.element_size() == 1:
             return flat
         signs = torch.randint(0, 2, flat.shape, generator=generator, dtype=torch.int8).mul_(2).sub_(1).to(flat.device)
-        return flat * (1 + torch.finfo(flat.dtype).eps * signs.to(flat.dtype))
+        return flat * (1 + torch.finfo(dtype or flat.dtype).eps * signs.to(flat.dtype))
 
     return [nudge(flat) for flat in flats]
+
+
+STEADY: dict[torch.dtype, float] = {torch.bfloat16: 8e-2, torch.float16: 2e-2, torch.float32: 1e-2}
+"""How far an element may be moved by float32's rounding of the inputs, relative to it or to the rms of all."""
+
+
+def unsteady(native: Run, wide: Run, other: Run) -> str | None:
+    """Why large values say nothing of a candidate, or None: `other` is a float64 run on inputs that are off by a
+    rounding of float32. Where that decides which of two scores is taken, every order of additions has another result.
+    """
+    results = output_tensors(native.output), output_tensors(wide.output), output_tensors(other.output)
+    for path, tensor in results[0].items():
+        if (limit := STEADY.get(tensor.dtype)) is None or tensor.numel() == 0:
+            continue
+        rms = _distance(_parts(results[1][path], results[1][path]))[1]
+        for a, b in _parts(results[1][path], results[2][path]):
+            if bool(((a - b).abs() > limit * a.abs().clamp(min=rms)).any()):
+                return f"{path}: rounding the inputs to float32 moves elements by more than {limit:g}"
+    return None
 
 
 def amplifies(native: Run, wide: Run, others: Iterable[Run]) -> bool:

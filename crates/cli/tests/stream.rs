@@ -123,8 +123,9 @@ fn a_reader_of_a_folders_verdicts_that_goes_away_is_not_told() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output = Command::new(assert_cmd::cargo::cargo_bin("tilewright"))
-        .args(["verify", "problem.py", "--batch", "candidates", "--trials", "1"])
-        .current_dir(folder.path())
+        .args([Path::new("verify"), &folder.path().join("problem.py"), Path::new("--batch")])
+        .args([&folder.path().join("candidates"), Path::new("--trials"), Path::new("1")])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
         .stdout(writer)
         .stderr(Stdio::piped())
         .output()

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .trace_record import TraceEnd
 from .trace_source import failure_kind
 
 if TYPE_CHECKING:
@@ -56,8 +55,6 @@ def of_cotangents(session: Session, built: Built, base: dict[str, Any]) -> Itera
         try:
             with session.coverage.watching():
                 plan = session.call(built, call).plan()
-        except TraceEnd:
-            continue
         except Exception as exception:
             base["findings"].append(_raises(session, what, exception))
             continue
